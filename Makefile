@@ -1,0 +1,47 @@
+# Brood. `make run` and `make test` need nothing else; `make help` lists the rest.
+#
+# STACK=cpu|cuda   packages to install; default: cuda where there is an NVIDIA GPU, else cpu
+# PYTHON=PATH      Python 3.11, 3.12 or 3.13 to make .venv with; default: the first one found
+# ARGS="..."       arguments for the command: settings for run, pytest's options for test
+
+STACK ?=
+PYTHON ?=
+ARGS ?=
+
+BIN := .venv/bin
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all lint format lock environment clean
+
+help:  ## Say what can be made
+	@awk 'NR > 2 && /^#/ { print substr($$0, 3) } /^$$/ { print; exit }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: environment  ## Evolve a program: make run ARGS="problem=signal seed=1"
+	@$(BIN)/python -m engine.run $(ARGS)
+
+test: environment  ## Run the tests, without those that take minutes
+	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: environment  ## Run all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: environment  ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: environment  ## Put the code into the common format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: environment  ## Regenerate requirements/*.txt from pyproject.toml
+	@$(BIN)/python -m install.lock
+
+environment:  ## Make .venv, or bring it up to date
+	@sh install/setup.sh '$(STACK)' '$(PYTHON)'
+
+clean:  ## Remove .venv and all caches, but no runs
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,269 @@
+"""The values that travel between the parts of the engine.
+
+Covers: what a problem is, and the small frozen records that each step of the loop hands to the
+next one (ask, compose, generate, parse, evaluate, tell). Nothing here computes, reads a file or
+imports another part of the engine, so every part may import this module.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Outputs = Mapping[str, Array]
+"""The arrays that a program returned for one case, by name, as its contract declares them."""
+
+INITIAL = "initial"
+"""Id of the candidate that every run starts from: the problem's initial program."""
+
+
+class UserError(Exception):
+    """Input that the user has to mend: one line that says what, where and what to do.
+
+    The commands print it to standard error and exit with code 2.
+    """
+
+
+class Direction(enum.StrEnum):
+    """Whether a larger or a smaller score is the better one."""
+
+    MAXIMISE = "maximise"
+    MINIMISE = "minimise"
+
+    def better(self, score: float, than: float) -> bool:
+        """Return whether ``score`` is strictly better than ``than``."""
+        return score > than if self is Direction.MAXIMISE else score < than
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArraySpec:
+    """What one returned array has to look like; anything else fails the candidate.
+
+    Attributes:
+        shape: the exact shape; ``()`` for a number.
+        dtype: a NumPy dtype name that the value must convert to without losing information.
+        finite: whether NaN and infinities are refused.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float64"
+    finite: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One call of a program's entry point: ``entry_point(*args, **kwargs)``.
+
+    Attributes:
+        name: names the case in messages, such as ``signal 3``.
+        args: positional arguments, arrays or plain numbers.
+        kwargs: keyword arguments, arrays or plain numbers.
+        outputs: the arrays that have to come back. A program returns either a mapping with at
+            least these names, or a tuple with exactly these values in this order (a single
+            declared output may be returned bare).
+    """
+
+    name: str
+    args: tuple[Array | float | int, ...]
+    kwargs: Mapping[str, Array | float | int] = field(default_factory=dict)
+    outputs: Mapping[str, ArraySpec]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What one evaluation of one candidate may use: wall seconds and bytes of memory."""
+
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownScore:
+    """A published score of the problem, and where it was published."""
+
+    score: float
+    source: str
+
+
+class Rejected(Exception):
+    """Raised by a problem's ``score`` for outputs that are well formed but not allowed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """A problem as its folder declares it; see ``engine/problem.py`` for the folder's layout.
+
+    Attributes:
+        name: the folder's name.
+        folder: where it was loaded from.
+        direction: whether the score is maximised or minimised.
+        statement: the task in words, for the model.
+        initial_program: source text of the first candidate.
+        entry_point: the function that every candidate has to define.
+        cases: the calls that make up one evaluation, in order.
+        isolate_cases: run each case in a process of its own, so that nothing a program saw in
+            one case is there in the next.
+        limits: time and memory for one evaluation.
+        score: trusted scoring, outputs of all cases in order to metrics; the metric ``score`` is
+            the one that the search optimises. Raises `Rejected`.
+        known_scores: published scores, for reports.
+        fingerprint: SHA-256 over the folder's files; two runs with equal fingerprints were
+            scored alike.
+    """
+
+    name: str
+    folder: Path
+    direction: Direction
+    statement: str
+    initial_program: str
+    entry_point: str
+    cases: tuple[Case, ...]
+    isolate_cases: bool
+    limits: Limits
+    score: Callable[[Sequence[Outputs]], Mapping[str, float]]
+    known_scores: tuple[KnownScore, ...]
+    fingerprint: str
+
+
+class Failure(enum.StrEnum):
+    """Why an evaluation gave no score."""
+
+    ERROR = "error"  # the program raised, or has no entry point
+    TIMEOUT = "timeout"  # it ran longer than its limit
+    MEMORY = "memory"  # it asked for more memory than its limit
+    CRASH = "crash"  # its process died
+    OUTPUT = "output"  # it returned something else than its contract says
+    REJECTED = "rejected"  # the outputs are well formed but not allowed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """The verdict on one program. Either ``score`` or ``failure`` is None, never both.
+
+    Attributes:
+        score: the problem's score, unrounded.
+        failure: why there is no score.
+        message: one line that says what went wrong; empty for a valid program.
+        metrics: all metrics of the problem, ``score`` among them.
+        artifacts: text that may help the next attempt: ``traceback``, ``stdout``.
+        seconds: wall seconds of the program's own run.
+        peak_bytes: largest resident size of the program's process.
+    """
+
+    score: float | None
+    failure: Failure | None
+    message: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A program with a valid score: what the search may choose as a parent."""
+
+    id: str
+    program: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """What the search asks for next: K children of one parent.
+
+    Attributes:
+        iteration: counts from 0; all randomness of the iteration derives from it and the seed.
+        parent: the program to change.
+        history: better programs to show, worst first.
+        operator: name of the operator that makes the change.
+        k: number of children.
+        seed: for the operator's own choices and the sampling of the children.
+    """
+
+    iteration: int
+    parent: Candidate
+    history: tuple[Candidate, ...]
+    operator: str
+    k: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gap:
+    """What an infill leaves out of its parent, for the model to write.
+
+    The child is the parent with the characters ``start:end`` replaced by ``before``, what the
+    model wrote, and ``after``.
+
+    Attributes:
+        whole_lines: the model writes statements; otherwise it writes an expression on one line.
+    """
+
+    start: int
+    end: int
+    before: str = ""
+    after: str = ""
+    whole_lines: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """One prompt for K children, and what the operator needs to read their completions.
+
+    Attributes:
+        token_ids: the prompt as the model sees it.
+        text: the same as text, for people.
+        stop: strings that end a completion.
+        max_tokens: the most tokens that a completion may have.
+        banned: tokens that a completion may not hold; an infill bans the one that the parent
+            goes on with, so that its children differ from it.
+        gap: what an infill leaves out of the parent; None for other operators.
+    """
+
+    token_ids: tuple[int, ...]
+    text: str
+    stop: tuple[str, ...]
+    max_tokens: int
+    banned: tuple[int, ...] = ()
+    gap: Gap | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Generation:
+    """One finished completion, with vLLM's own token counts.
+
+    Attributes:
+        index: which of the K children it is.
+        text: the completion.
+        finish_reason: ``stop``, ``length`` or ``abort``.
+        prompt_tokens: tokens of the prompt.
+        cached_prompt_tokens: those of them whose KV was in the prefix cache.
+        generated_tokens: tokens sampled.
+        llm_seconds: engine time spent since the previous child finished (or the call began).
+    """
+
+    index: int
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    generated_tokens: int
+    llm_seconds: float
+
+
+class Refusal(enum.StrEnum):
+    """Why a child is not evaluated."""
+
+    UNPARSED = "unparsed"  # no program could be read from the completion
+    UNDEFINED = "undefined"  # it would read a name that nothing defines
+    UNCHANGED = "unchanged"  # the same program as its parent, by normalised AST
+    DUPLICATE = "duplicate"  # the same program as an earlier child, by normalised AST
+    LONG = "long"  # too long to be shown to the model as a parent
+    BUDGET = "budget"  # the run's budget of candidates was reached first

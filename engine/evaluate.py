@@ -1,0 +1,92 @@
+"""``python -m engine.evaluate problem=NAME program=FILE``: score a program outside a run.
+
+``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder. Prints the
+score and all metrics in full precision. Exit codes: 0 the program is valid, 1 it failed, 2 the
+input is wrong (one line on standard error).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.core import Evaluation, Problem, UserError
+from engine.evaluation import EvaluatorPool
+from engine.problem import load_problem, shipped
+
+KEYS = ("problem", "problem.path", "program")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Evaluate as ``arguments`` say and return the exit code."""
+    try:
+        problem, program = _read(arguments)
+        with EvaluatorPool(problem=problem, workers=1) as pool:
+            evaluation = pool.evaluate(program)
+    except UserError as error:
+        sys.stderr.write(f"engine.evaluate: {error}\n")
+        return 2
+    sys.stdout.write("\n".join(_lines(problem, evaluation)) + "\n")
+    return 0 if evaluation.failure is None else 1
+
+
+def _read(arguments: Sequence[str]) -> tuple[Problem, str]:
+    given: dict[str, str] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if not equals or key not in KEYS:
+            raise UserError(f"unknown argument {argument!r}; valid keys: {_listed(KEYS)}")
+        if not value:
+            raise UserError(f"{key}= has no value")
+        if key in given:
+            raise UserError(f"{key}= is given twice")
+        given[key] = value
+    if "program" not in given:
+        raise UserError("program= is missing; give the file to score, program=FILE")
+    if ("problem" in given) == ("problem.path" in given):
+        raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
+    problem = load_problem(_folder(given))
+    return problem, _read_program(Path(given["program"]))
+
+
+def _folder(given: dict[str, str]) -> Path:
+    if "problem.path" in given:
+        return Path(given["problem.path"])
+    known = shipped()
+    if given["problem"] not in known:
+        raise UserError(f"unknown problem {given['problem']!r}; valid problems: {_listed(known)}")
+    return known[given["problem"]]
+
+
+def _read_program(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UserError(f"program file {path} can't be read: {reason}") from error
+
+
+def _lines(problem: Problem, evaluation: Evaluation) -> list[str]:
+    lines = [f"problem    {problem.name} ({problem.direction})"]
+    if evaluation.failure is None:
+        lines.append(f"score      {evaluation.score!r}")
+        others = {name: value for name, value in evaluation.metrics.items() if name != "score"}
+        width = max(map(len, others), default=0)
+        lines += [f"  {name:{width}}  {value!r}" for name, value in others.items()]
+    else:
+        lines.append(f"failure    {evaluation.failure}")
+        lines.append(f"message    {evaluation.message}")
+    lines.append(f"seconds    {evaluation.seconds:.6f}")
+    lines.append(f"peak       {evaluation.peak_bytes / 2**20:.1f} MiB")
+    for name, text in evaluation.artifacts.items():
+        lines += [f"{name}:", *(f"  {line}" for line in text.splitlines())]
+    return lines
+
+
+def _listed(names: Sequence[str] | dict[str, Path]) -> str:
+    return ", ".join(names)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""Running one program's text: executed as a module, called for each case, result as bytes.
+
+This runs in the child process that a worker forks for a candidate, beside the candidate's own
+code. So nothing here is trusted by anyone: the result is a tag and bytes (see ``wire``), which
+the trusted process checks again.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from types import ModuleType, TracebackType
+from typing import Any
+
+from engine.core import Case, Failure
+from engine.evaluation.contract import ContractError, pack
+from engine.evaluation.wire import RAISED, RAISED_BYTES, RETURNED
+
+FILENAME = "<program>"
+_TRACEBACK_FRAMES = 6
+_TEXT_CHARACTERS = 2000
+
+
+class _NoEntryPoint(Exception):
+    """The program does not define the function that its problem asks for."""
+
+
+def run(text: str, entry_point: str, cases: Sequence[Case]) -> bytes:
+    """Return the tagged result of calling ``entry_point`` of the program for all ``cases``."""
+    try:
+        function = _load(text, entry_point)
+        packed = [pack(function(*case.args, **case.kwargs), case) for case in cases]
+        return RETURNED + b"".join(packed)
+    except BaseException as error:  # a program may raise anything, SystemExit included
+        return _describe(error)
+
+
+def _load(text: str, entry_point: str) -> Callable[..., Any]:
+    module = ModuleType("candidate")
+    sys.modules[module.__name__] = module  # dataclasses look their own module up
+    linecache.cache[FILENAME] = (len(text), None, text.splitlines(keepends=True), FILENAME)
+    exec(_compile(text), module.__dict__)
+    function = getattr(module, entry_point, None)
+    if not callable(function):
+        raise _NoEntryPoint(f"the program defines no function {entry_point!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def _compile(text: str) -> Any:
+    try:
+        return compile(text, FILENAME, "exec", dont_inherit=True)
+    except (MemoryError, RecursionError):
+        # The parser says so of code that is nested too deeply; it is not the memory limit.
+        raise SyntaxError("the program is nested too deeply") from None
+
+
+def _describe(error: BaseException) -> bytes:
+    if isinstance(error, MemoryError):
+        failure = Failure.MEMORY
+    elif isinstance(error, ContractError):
+        failure = Failure.OUTPUT
+    else:
+        failure = Failure.ERROR
+    try:
+        return _raised(failure, _message(error), _traceback(error))
+    except BaseException:  # an exception's own methods may raise, or memory may still be short
+        return _raised(failure, type(error).__name__, "")
+
+
+def _raised(failure: Failure, *texts: str) -> bytes:
+    parts = [text[-_TEXT_CHARACTERS:].replace("\0", "?") for text in (str(failure), *texts)]
+    return RAISED + "\0".join(parts).encode(errors="replace")[: RAISED_BYTES - len(RAISED)]
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, ContractError | _NoEntryPoint):
+        return str(error)[:_TEXT_CHARACTERS]
+    line = _line(error)
+    text = str(error.msg if isinstance(error, SyntaxError) else error)[:_TEXT_CHARACTERS]
+    kind = type(error).__name__
+    described = f"{kind}: {text}" if text else kind
+    return f"line {line}: {described}" if line else described
+
+
+def _line(error: BaseException) -> int | None:
+    """Return the program's line where ``error`` came from: the innermost one on the way."""
+    line = None
+    if isinstance(error, SyntaxError) and error.filename == FILENAME:
+        line = error.lineno
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == FILENAME:
+            line = step.tb_lineno
+        step = step.tb_next
+    return line
+
+
+def _traceback(error: BaseException) -> str:
+    if isinstance(error, ContractError | _NoEntryPoint):
+        return ""
+    step: TracebackType | None = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename != FILENAME:
+        step = step.tb_next  # leave out the frames of this file
+    lines = traceback.format_exception(
+        type(error), error, step, limit=-_TRACEBACK_FRAMES, chain=False
+    )
+    return "".join(lines)

@@ -1,0 +1,50 @@
+"""What has to be set before vLLM is imported, in one place.
+
+Covers: environment variables that vLLM, OpenMP and the hub client read once, and a repair that lets
+numba be imported before the engine. Does not cover vLLM's engine arguments: ``llm.py``.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
+    """Set this process up for vLLM in process; call once, before anything imports torch.
+
+    Args:
+        threads: OpenMP threads of the model; None for every core that this process may use.
+        kv_cache_gb: GiB of KV cache on a CPU.
+    """
+    available = len(os.sched_getaffinity(0))
+    os.environ.update(
+        {
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            "VLLM_NO_USAGE_STATS": "1",
+            "DO_NOT_TRACK": "1",
+            "LMCACHE_TRACK_USAGE": "false",
+            "HF_HUB_OFFLINE": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gb),
+            "OMP_NUM_THREADS": str(min(threads or available, available)),
+            # Threads that spin between two kernels take the cores from the evaluators.
+            "OMP_WAIT_POLICY": "PASSIVE",
+            # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
+            "TORCHDYNAMO_DISABLE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        }
+    )
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    _let_vllm_scan_llvmlite()
+
+
+def _let_vllm_scan_llvmlite() -> None:
+    """Let vLLM scan llvmlite's lazy library object without an error.
+
+    Without triton, vLLM 0.32 asks every object of every loaded module for ``__dict__``
+    (vllm/triton_utils/dispatcher.py). llvmlite's lazy library answers any name with a symbol
+    look-up, and fails for this one unless the name is there.
+    """
+    from llvmlite.binding import ffi
+
+    ffi.lib._fntab["__dict__"] = {}

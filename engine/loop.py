@@ -1,0 +1,203 @@
+"""The loop: ask, compose, generate, parse, evaluate, tell.
+
+Covers: one iteration after the other, each child going to an evaluator the moment it finishes, and
+going on in the middle of an iteration that a death cut short. Does not cover wiring or files:
+``engine.run``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from engine.core import Evaluation, Generation, Prompt, Proposal, Refusal
+from engine.inference import LanguageModel, Sampling
+from engine.prompts import Operator
+from engine.search import Search
+from engine.settings import RunSettings
+from engine.store import Call, Child, Event, RunHistory, Verdict
+
+
+class Evaluator(Protocol):
+    """What the loop needs of ``engine.evaluation``."""
+
+    def submit(self, *, candidate_id: str, program: str) -> None:
+        """Hand a program over; never blocks."""
+
+    def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        """Return the verdicts that are in, waiting up to ``timeout`` seconds for the first."""
+
+    @property
+    def in_flight(self) -> int:
+        """Programs handed over whose verdicts were not returned yet."""
+
+
+class Loop:
+    """One run's loop, from wherever its history stands to the end of its budget."""
+
+    def __init__(
+        self,
+        *,
+        settings: RunSettings,
+        history: RunHistory,
+        record: Callable[[Event], None],
+        search: Search,
+        operators: Mapping[str, Operator],
+        model: LanguageModel,
+        evaluator: Evaluator,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Join the parts.
+
+        Args:
+            settings: the run's.
+            history: what is recorded so far; ``record`` keeps it up to date.
+            record: writes an event to the log and folds it into ``history``.
+            search: has been told everything in ``history``.
+            operators: by name.
+            model: the language model.
+            evaluator: runs and scores candidates.
+            stopped: whether the user asked for an end.
+        """
+        self._settings = settings
+        self._history = history
+        self._record = record
+        self._search = search
+        self._operators = operators
+        self._model = model
+        self._evaluator = evaluator
+        self._stopped = stopped
+        self._deadline = time.monotonic() + self._seconds_left()
+
+    def run(self) -> None:
+        """Go on until the budget is spent or the user asks for an end."""
+        for child in self._history.pending():
+            assert child.program is not None  # a refused child is not pending
+            self._evaluator.submit(candidate_id=child.id, program=child.program)
+        self._collect_all()
+        iteration = max(self._history.calls, default=0)
+        while not self._is_over():
+            self._iterate(iteration)
+            iteration += 1
+
+    def _iterate(self, iteration: int) -> None:
+        proposal = self._search.ask(iteration)
+        operator = self._operators[proposal.operator]
+        prompt = operator.compose(proposal)
+        sampling = self._sampling(proposal, prompt)
+        call = self._history.calls.get(iteration)
+        if call is None:
+            call = _call(proposal, prompt, sampling)
+            self._record(call)
+        missing = self._history.missing(call)
+        if missing:
+            self._generate(proposal, operator, prompt, {i: sampling[i] for i in missing})
+        self._collect_all()
+
+    def _generate(
+        self,
+        proposal: Proposal,
+        operator: Operator,
+        prompt: Prompt,
+        sampling: Mapping[int, Sampling],
+    ) -> None:
+        """Generate the children numbered in ``sampling``, handing each on as it finishes."""
+        numbers = list(sampling)
+        fan = self._model.fanout(token_ids=prompt.token_ids, sampling=list(sampling.values()))
+        for generation in fan:
+            if self._stopped():
+                fan.close()  # a resumed run generates what is not recorded
+                return
+            program = operator.parse(parent=proposal.parent, prompt=prompt, generation=generation)
+            self._take(proposal, numbers[generation.index], generation, program)
+            self._tell(self._evaluator.completed(timeout=0))
+            if self._budget_left() == 0:
+                for number in range(len(numbers)):
+                    fan.abort(number)
+
+    def _take(
+        self, proposal: Proposal, index: int, generation: Generation, program: str | None
+    ) -> None:
+        """Record a child, and have it evaluated if it is worth it."""
+        refusal = self._search.refusal(program, parent=proposal.parent)
+        if refusal is None and program is not None and self._is_long(program):
+            refusal = Refusal.LONG
+        if refusal is None and self._budget_left() == 0:
+            refusal = Refusal.BUDGET
+        child = Child(
+            id=f"{proposal.iteration}.{index}",
+            iteration=proposal.iteration,
+            index=index,
+            parent=proposal.parent.id,
+            operator=proposal.operator,
+            completion=generation.text,
+            finish_reason=generation.finish_reason,
+            program=program,
+            refusal=refusal,
+            prompt_tokens=generation.prompt_tokens,
+            cached_prompt_tokens=generation.cached_prompt_tokens,
+            generated_tokens=generation.generated_tokens,
+            llm_seconds=generation.llm_seconds,
+        )
+        self._record(child)
+        if refusal is None and program is not None:
+            self._search.admit(child.id, program, iteration=child.iteration)
+            self._evaluator.submit(candidate_id=child.id, program=program)
+
+    def _collect_all(self) -> None:
+        while self._evaluator.in_flight:
+            self._tell(self._evaluator.completed(timeout=None))
+
+    def _tell(self, verdicts: Iterable[tuple[str, Evaluation]]) -> None:
+        for candidate_id, evaluation in verdicts:
+            self._record(Verdict.of(candidate_id, evaluation))
+            self._search.tell(candidate_id, evaluation)
+
+    def _sampling(self, proposal: Proposal, prompt: Prompt) -> list[Sampling]:
+        """Spread the temperature evenly over the children; a single child gets the middle."""
+        low, high = self._settings.search.temperature_min, self._settings.search.temperature_max
+        k = proposal.k
+        temperatures = np.linspace(low, high, k) if k > 1 else [(low + high) / 2]
+        seeds = np.random.SeedSequence([proposal.seed, 1]).generate_state(k)
+        return [
+            Sampling(
+                temperature=float(temperature),
+                seed=int(seed),
+                stop=prompt.stop,
+                max_tokens=prompt.max_tokens,
+                banned=prompt.banned,
+            )
+            for temperature, seed in zip(temperatures, seeds, strict=True)
+        ]
+
+    def _is_long(self, program: str) -> bool:
+        """Whether a prompt with this parent could outgrow the model's context."""
+        settings = self._settings.model
+        room = settings.max_model_len - settings.max_tokens
+        return len(self._model.encode(program)) > room // 2
+
+    def _budget_left(self) -> int:
+        return self._settings.budget.candidates - self._history.admitted
+
+    def _seconds_left(self) -> float:
+        limit = self._settings.budget.seconds
+        return float("inf") if limit is None else limit - self._history.wall_seconds
+
+    def _is_over(self) -> bool:
+        return self._stopped() or self._budget_left() <= 0 or time.monotonic() >= self._deadline
+
+
+def _call(proposal: Proposal, prompt: Prompt, sampling: Iterable[Sampling]) -> Call:
+    return Call(
+        iteration=proposal.iteration,
+        parent=proposal.parent.id,
+        operator=proposal.operator,
+        k=proposal.k,
+        prompt=prompt.text,
+        prompt_tokens=len(prompt.token_ids),
+        temperatures=tuple(each.temperature for each in sampling),
+        seeds=tuple(each.seed for each in sampling),
+    )

@@ -1,0 +1,152 @@
+"""The operators for models that follow instructions: ``rewrite`` and ``diff``.
+
+Both show the task, the better programs so far and the parent, and ask for an improvement:
+``rewrite`` for the whole program, ``diff`` for search/replace blocks, which cost fewer tokens to
+write. What changes least stands first, so that the prefix cache serves it: system message, task,
+history, parent.
+
+Does not cover retries: a block that does not apply fails the child.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from engine import program as programs
+from engine.core import Candidate, Generation, Problem, Prompt, Proposal, UserError
+from engine.prompts.operator import Tokenizer, direction_in_words
+
+_SYSTEM = (
+    "You improve Python programs. You are given a task, earlier programs with their scores, and "
+    "the program to improve. Keep the names and the signature of its entry point."
+)
+_ASK_REWRITE = (
+    "Write a better version of the current program. Answer with the whole program in one "
+    "```python block and nothing else."
+)
+_ASK_DIFF = (
+    "Change the current program so that its score gets better. Answer with one or more blocks of "
+    "this form and nothing else; the search lines have to stand in the program letter by letter:\n"
+    "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
+)
+_FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
+_BLOCK = re.compile(
+    r"^<{5,} SEARCH[ \t]*\n(.*?)^={5,}[ \t]*\n(.*?)^>{5,} REPLACE", re.DOTALL | re.MULTILINE
+)
+
+
+class Rewrite:
+    """Asks for the whole program."""
+
+    def __init__(self, *, problem: Problem, tokenizer: Tokenizer, max_tokens: int) -> None:
+        """``max_tokens`` bounds the answer."""
+        self._conversation = _Conversation(problem=problem, tokenizer=tokenizer, ask=_ASK_REWRITE)
+        self._max_tokens = max_tokens
+
+    def compose(self, proposal: Proposal) -> Prompt:
+        """See `Operator.compose`."""
+        return self._conversation.compose(proposal, max_tokens=self._max_tokens)
+
+    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+        """Return the last fenced block that parses, or the whole answer if that does."""
+        blocks = [match.group(1) for match in _FENCED.finditer(generation.text)]
+        for block in [*reversed(blocks), generation.text]:
+            program = block.strip() + "\n"
+            # A bare "Sure" is valid Python too; a program defines something.
+            if "def " in program and programs.parse(program) is not None:
+                return program
+        return None
+
+
+class Diff:
+    """Asks for search/replace blocks."""
+
+    def __init__(self, *, problem: Problem, tokenizer: Tokenizer, max_tokens: int) -> None:
+        """``max_tokens`` bounds the answer."""
+        self._conversation = _Conversation(problem=problem, tokenizer=tokenizer, ask=_ASK_DIFF)
+        self._max_tokens = max_tokens
+
+    def compose(self, proposal: Proposal) -> Prompt:
+        """See `Operator.compose`."""
+        return self._conversation.compose(proposal, max_tokens=self._max_tokens)
+
+    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+        """Return the parent with all blocks applied, or None if one does not apply."""
+        program = apply_blocks(parent.program, generation.text)
+        return program if program is not None and programs.parse(program) is not None else None
+
+
+def apply_blocks(program: str, text: str) -> str | None:
+    """Apply the search/replace blocks in ``text`` in order.
+
+    A search text has to stand in the program as whole lines; trailing spaces do not count. Where it
+    stands more than once, the first place is changed.
+
+    Returns:
+        The changed program; None if there is no block, or one does not apply.
+    """
+    blocks = _BLOCK.findall(text)
+    if not blocks:
+        return None
+    lines = program.splitlines()
+    for search, replace in blocks:
+        changed = _replace_lines(lines, search.splitlines(), replace.splitlines())
+        if changed is None:
+            return None
+        lines = changed
+    return "\n".join(lines) + "\n"
+
+
+def _replace_lines(
+    lines: Sequence[str], search: Sequence[str], replace: Sequence[str]
+) -> list[str] | None:
+    if not search:
+        return None
+    wanted = [line.rstrip() for line in search]
+    for start in range(len(lines) - len(wanted) + 1):
+        if [line.rstrip() for line in lines[start : start + len(wanted)]] == wanted:
+            return [*lines[:start], *replace, *lines[start + len(wanted) :]]
+    return None
+
+
+class _Conversation:
+    """Lays out the prompt that both operators share."""
+
+    def __init__(self, *, problem: Problem, tokenizer: Tokenizer, ask: str) -> None:
+        self._problem = problem
+        self._tokenizer = tokenizer
+        self._ask = ask
+
+    def compose(self, proposal: Proposal, *, max_tokens: int) -> Prompt:
+        """Return the prompt, with as much history as the model's context has room for.
+
+        Raises:
+            UserError: the task and the parent alone do not fit.
+        """
+        room = self._tokenizer.max_model_len - max_tokens
+        history = list(proposal.history)
+        while True:
+            text = self._tokenizer.chat(system=_SYSTEM, user=self._message(proposal, history))
+            ids = tuple(self._tokenizer.encode(text))
+            if len(ids) <= room:
+                return Prompt(token_ids=ids, text=text, stop=(), max_tokens=max_tokens)
+            if not history:
+                raise UserError(
+                    f"the task and candidate {proposal.parent.id} have {len(ids)} tokens, and the "
+                    f"model takes {room} beside its answer; raise model.max_model_len"
+                )
+            history.pop(0)  # the worst of them
+
+    def _message(self, proposal: Proposal, history: Sequence[Candidate]) -> str:
+        better = direction_in_words(self._problem)
+        parts = [f"# Task\n{self._problem.statement}\n\n{better} scores are better."]
+        parts += [_shown("Earlier program", candidate) for candidate in history]
+        parts += [_shown("Current program", proposal.parent), self._ask]
+        return "\n\n".join(parts)
+
+
+def _shown(title: str, candidate: Candidate) -> str:
+    # repr keeps all digits: two scores that differ must not look the same.
+    program = candidate.program.strip()
+    return f"# {title}, score {candidate.score!r}\n```python\n{program}\n```"

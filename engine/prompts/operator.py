@@ -1,0 +1,41 @@
+"""What an operator is, and what it needs of the model's tokenizer.
+
+An operator turns a proposal into a prompt, and a completion into a program. Text goes in and text
+comes out: no operator runs a model or a program. Whether a child is worth an evaluation is not the
+operator's to say: ``engine.search.population``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine.core import Candidate, Generation, Problem, Prompt, Proposal
+
+
+class Tokenizer(Protocol):
+    """What prompts need to know of a model."""
+
+    @property
+    def max_model_len(self) -> int:
+        """The longest prompt plus completion, in tokens."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of ``text``, with no token added."""
+
+    def chat(self, *, system: str, user: str) -> str:
+        """Return the model's own chat form of the two messages, ready for an answer."""
+
+
+class Operator(Protocol):
+    """One way of asking a language model for the next version of a program."""
+
+    def compose(self, proposal: Proposal) -> Prompt:
+        """Return the prompt for the proposal's children; the same proposal gives the same one."""
+
+    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+        """Return the child's program, or None if the completion holds none that parses."""
+
+
+def direction_in_words(problem: Problem) -> str:
+    """Say which scores are better."""
+    return "Higher" if problem.direction.better(1.0, than=0.0) else "Lower"

@@ -1,0 +1,70 @@
+"""A run's totals: ``summary.json`` and ``best.py``.
+
+Covers: the figures that follow from a run's recorded history. Nothing is estimated: tokens are as
+vLLM counted them, seconds as they were measured.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.core import INITIAL, Problem
+from engine.settings import RunSettings
+from engine.store import RunHistory
+
+
+def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -> dict[str, Any]:
+    """Return the run's figures.
+
+    ``children`` counts completions; ``candidates`` those of them that were evaluated (the initial
+    program does not count); ``refused`` says why the others were not. Seconds are summed over all
+    sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all workers.
+    """
+    candidates = history.evaluated
+    best = history.best
+    return {
+        "problem": problem.name,
+        "model": settings.model.name,
+        "seed": settings.seed,
+        "k": settings.search.k,
+        "children": len(history.children),
+        "candidates": candidates,
+        "valid": history.valid,
+        "valid_share": history.valid / candidates if candidates else None,
+        "refused": {reason.value: count for reason, count in sorted(history.refusals.items())},
+        "best_score": best.score if best else None,
+        "best_candidate": best.candidate if best else None,
+        "initial_score": history.verdicts[INITIAL].score,
+        "prompt_tokens": history.prompt_tokens,
+        "cached_prompt_tokens": history.cached_prompt_tokens,
+        "hit_rate": history.hit_rate,
+        "generated_tokens": history.generated_tokens,
+        "llm_seconds": history.llm_seconds,
+        "evaluation_seconds": history.evaluation_seconds,
+        "wall_seconds": history.wall_seconds,
+        "sessions": len(history.sessions),
+        "budget": {
+            "candidates": settings.budget.candidates,
+            "seconds": settings.budget.seconds,
+        },
+    }
+
+
+def write_results(
+    *, folder: Path, settings: RunSettings, problem: Problem, history: RunHistory
+) -> dict[str, Any]:
+    """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary."""
+    summary = summarise(settings=settings, problem=problem, history=history)
+    _replace(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    if history.best is not None:
+        _replace(folder / "best.py", history.program_of(history.best.candidate))
+    return summary
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step, so that a death leaves the old one or the new one."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text)
+    partial.replace(path)

@@ -1,0 +1,149 @@
+"""What a run shows while it goes on, and when it ends.
+
+Covers: a live panel where standard output is a terminal, and a plain line now and then where it is
+not. Reads the run's history and changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.syntax import Syntax
+from rich.table import Table
+
+from engine.core import INITIAL
+from engine.settings import RunSettings
+from engine.store import RunHistory
+
+_REFRESHES_PER_SECOND = 4.0
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Display:
+    """Shows a run; a context manager. Call `update` as often as you like."""
+
+    def __init__(self, *, settings: RunSettings, history: RunHistory, title: str) -> None:
+        self._settings = settings
+        self._history = history
+        self._title = title
+        self._console = Console()
+        self._began = time.monotonic()
+        self._before = history.wall_seconds
+        self._at_start = (history.generated_tokens, history.evaluated)
+        self._shown = float("-inf")
+        self._best: float | None = None
+        self._live: Live | None = None
+
+    def __enter__(self) -> Display:
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, auto_refresh=False)
+            self._live.__enter__()
+        else:
+            self._console.print(self._title, highlight=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.update(force=True)
+        if self._live is not None:
+            self._live.__exit__(kind, error, traceback)
+
+    def update(self, *, force: bool = False) -> None:
+        """Show the history as it stands, unless it was shown a moment ago."""
+        now = time.monotonic()
+        if self._live is not None:
+            if force or now - self._shown >= 1 / _REFRESHES_PER_SECOND:
+                self._shown = now
+                self._live.update(self._panel(), refresh=True)
+            return
+        best = self._history.best.score if self._history.best else None
+        improved = best != self._best
+        if force or improved or now - self._shown >= _SECONDS_BETWEEN_LINES:
+            self._shown, self._best = now, best
+            line = " · ".join(f"{name} {value}" for name, value in self._figures().items())
+            self._console.print(line, soft_wrap=True, highlight=False)
+
+    def _figures(self) -> dict[str, str]:
+        history, budget = self._history, self._settings.budget
+        elapsed = time.monotonic() - self._began
+        initial = history.verdicts[INITIAL].score if INITIAL in history.verdicts else None
+        tokens = history.generated_tokens - self._at_start[0]
+        return {
+            "best": f"{_score(history.best.score if history.best else None)} "
+            f"(initial {_score(initial)})",
+            "candidates": f"{history.evaluated}/{budget.candidates}",
+            "valid": _share(history.valid, history.evaluated),
+            "children": str(len(history.children)),
+            "tokens/s": f"{tokens / elapsed:.0f}" if elapsed > 0 else "-",
+            "hit rate": f"{history.hit_rate:.1%}",
+            "elapsed": _clock(self._before + elapsed),
+            "left": self._left(elapsed),
+        }
+
+    def _left(self, elapsed: float) -> str:
+        """Estimate the time to the end of the budget from this session's rate."""
+        budget, history = self._settings.budget, self._history
+        limits = []
+        if budget.seconds is not None:
+            limits.append(max(0.0, budget.seconds - self._before - elapsed))
+        done = history.evaluated - self._at_start[1]
+        if done:
+            limits.append((budget.candidates - history.evaluated) * elapsed / done)
+        return _clock(min(limits)) if limits else "-"
+
+    def _panel(self) -> Panel:
+        figures = Table.grid(padding=(0, 2))
+        for name, value in self._figures().items():
+            figures.add_row(f"[dim]{name}[/dim]", value)
+        refused = self._history.refusals
+        if refused:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in refused.most_common())
+            figures.add_row("[dim]not evaluated[/dim]", reasons)
+        bar = ProgressBar(
+            total=max(1, self._settings.budget.candidates), completed=self._history.evaluated
+        )
+        return Panel(Group(figures, bar), title=self._title, title_align="left")
+
+
+def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | None) -> None:
+    """Print the best program, its score, the hit rate, and where everything lies."""
+    console = Console()
+    if program is not None:
+        console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
+        console.print(Syntax(program.rstrip(), "python", background_color="default"))
+    console.print(
+        f"\nBest score {summary['best_score']!r} (initial {summary['initial_score']!r})\n"
+        f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
+        f"{summary['children']} children in {_clock(summary['wall_seconds'])}\n"
+        f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
+        f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
+        f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _score(score: float | None) -> str:
+    return "-" if score is None else f"{score:.6g}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / whole:.0%})" if whole else "0"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

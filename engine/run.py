@@ -1,0 +1,266 @@
+"""``python -m engine.run``: starts or resumes a run; the only module that knows all parts.
+
+    python -m engine.run problem=signal model=smollm2 search.k=8 seed=0
+    python -m engine.run resume=runs/NAME
+    python -m engine.run --multirun search.k=1,2,4,8 seed=0,1,2
+
+Exit codes: 0 when the budget is spent, 2 for bad input, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import engine
+from engine import config
+from engine.core import INITIAL, Problem, UserError
+from engine.evaluation import EvaluatorPool
+from engine.inference import LanguageModel, find_weights, prepare
+from engine.loop import Loop
+from engine.problem import load_problem
+from engine.prompts import Operator, make_operators
+from engine.report import Display, print_result, write_results
+from engine.search import Search
+from engine.settings import RunSettings
+from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
+
+_log = logging.getLogger("brood")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; return the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("brood").setLevel(logging.INFO)
+    logging.getLogger("engine").setLevel(logging.INFO)
+    try:
+        if {"--multirun", "-m"} & set(arguments):
+            return _sweep([each for each in arguments if each not in ("--multirun", "-m")])
+        resumed = [each for each in arguments if each.startswith("resume=")]
+        if resumed:
+            return _resume(arguments)
+        return _start(config.resolve(arguments))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _start(settings: RunSettings) -> int:
+    """Begin a run. Its folder appears once everything that can fail early has not."""
+    folder = Path(settings.runs) / (settings.name or _default_name(settings))
+    if folder.exists():
+        raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
+    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
+    problem = load_problem(Path(settings.problem))
+    with EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool:
+        verdict = _first_verdict(pool, problem)
+        with _language_model(settings) as model:
+            operators = _operators(settings, problem, model)
+            search = _new_search(settings, problem)
+            search.admit(INITIAL, problem.initial_program, iteration=-1)
+            search.tell(INITIAL, verdict.evaluation())
+            for operator in operators.values():
+                operator.compose(search.ask(0))  # a task that is too long fails here
+            session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
+            create_run(
+                folder,
+                write_config=lambda path: config.save(settings, path),
+                events=[session, verdict],
+            )
+            with EventLog(folder) as log:
+                history = _replay(log, problem)
+                run = _Run(folder=folder, settings=settings, problem=problem, history=history)
+                return run.evolve(log, pool, model, operators)
+
+
+def _resume(arguments: Sequence[str]) -> int:
+    """Go on with a run to the budget that it began with."""
+    if len(arguments) != 1:
+        raise UserError("resume=FOLDER takes no other argument: a run goes on as it was configured")
+    folder = Path(arguments[0].removeprefix("resume="))
+    if not (folder / "config.yaml").is_file():
+        raise UserError(f"{folder} is not a run: it has no config.yaml; give a folder under runs/")
+    settings = config.load(folder / "config.yaml")
+    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
+    problem = load_problem(Path(settings.problem))
+    with EventLog(folder) as log:
+        history = _replay(log, problem)
+        if history.sessions[0].fingerprint != problem.fingerprint:
+            raise UserError(
+                f"{problem.folder} has changed since {folder} began, so scores would not compare; "
+                "bring its files back, or start a new run"
+            )
+        run = _Run(folder=folder, settings=settings, problem=problem, history=history)
+        if history.is_spent(settings.budget):
+            return run.finish(stopped=False)
+        with (
+            EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool,
+            _language_model(settings) as model,
+        ):
+            return run.evolve(log, pool, model, _operators(settings, problem, model))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Run:
+    """A run that is ready to go on."""
+
+    folder: Path
+    settings: RunSettings
+    problem: Problem
+    history: RunHistory
+
+    def evolve(
+        self,
+        log: EventLog,
+        pool: EvaluatorPool,
+        model: LanguageModel,
+        operators: Mapping[str, Operator],
+    ) -> int:
+        """Run the loop to its end and return the exit code."""
+        title = f"brood · {self.problem.name} · {self.settings.model.name} · {self.folder}"
+        with (
+            _interruptible() as stopped,
+            Display(settings=self.settings, history=self.history, title=title) as display,
+        ):
+
+            def record(event: Event) -> None:
+                self.history.fold(log.append(event))
+                display.update()
+
+            if log.session > 0:
+                fingerprint = self.problem.fingerprint
+                record(
+                    Session(number=log.session, engine=engine.__version__, fingerprint=fingerprint)
+                )
+            Loop(
+                settings=self.settings,
+                history=self.history,
+                record=record,
+                search=_told_search(self.settings, self.problem, self.history),
+                operators=operators,
+                model=model,
+                evaluator=pool,
+                stopped=stopped,
+            ).run()
+        return self.finish(stopped=stopped())
+
+    def finish(self, *, stopped: bool) -> int:
+        """Write and print the results; return the exit code."""
+        summary = write_results(
+            folder=self.folder, settings=self.settings, problem=self.problem, history=self.history
+        )
+        best = self.history.best
+        program = None if best is None else self.history.program_of(best.candidate)
+        print_result(folder=self.folder, summary=summary, program=program)
+        if stopped and not self.history.is_spent(self.settings.budget):
+            print(f"Stopped. Go on with: python -m engine.run resume={self.folder}")
+            return 130
+        return 0
+
+
+def _first_verdict(pool: EvaluatorPool, problem: Problem) -> Verdict:
+    evaluation = pool.evaluate(problem.initial_program)
+    if evaluation.score is None:
+        raise UserError(
+            f"the initial program of {problem.folder} fails: {evaluation.message}; a run needs one "
+            "with a score"
+        )
+    return Verdict.of(INITIAL, evaluation, program=problem.initial_program)
+
+
+@contextmanager
+def _language_model(settings: RunSettings) -> Iterator[LanguageModel]:
+    _log.info("loading %s", settings.model.name)
+    folder = find_weights(settings.model)
+    model = LanguageModel(settings=settings.model, folder=folder, seed=settings.seed)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def _operators(
+    settings: RunSettings, problem: Problem, model: LanguageModel
+) -> Mapping[str, Operator]:
+    """Return the operators of the run's mix."""
+    every = make_operators(problem=problem, tokenizer=model, max_tokens=settings.model.max_tokens)
+    return {name: every[name] for name, weight in settings.search.operators.items() if weight > 0}
+
+
+def _new_search(settings: RunSettings, problem: Problem) -> Search:
+    return Search(settings=settings.search, direction=problem.direction, seed=settings.seed)
+
+
+def _told_search(settings: RunSettings, problem: Problem, history: RunHistory) -> Search:
+    """Return a search that knows everything that is recorded."""
+    search = _new_search(settings, problem)
+    search.admit(INITIAL, history.program_of(INITIAL), iteration=-1)
+    for child in history.children.values():
+        if child.refusal is None and child.program is not None:
+            search.admit(child.id, child.program, iteration=child.iteration)
+    for verdict in history.verdicts.values():
+        search.tell(verdict.candidate, verdict.evaluation())
+    return search
+
+
+def _replay(log: EventLog, problem: Problem) -> RunHistory:
+    history = RunHistory(direction=problem.direction)
+    for recorded in log.events():
+        history.fold(recorded)
+    return history
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop; a second one acts as ever."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        asked.append(number)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _default_name(settings: RunSettings) -> str:
+    problem = Path(settings.problem).name
+    return f"{problem}-{settings.model.name}-s{settings.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _sweep(arguments: Sequence[str]) -> int:
+    """Run every combination of values, each in a process of its own, one after the other.
+
+    A process of its own gives each run the whole machine and leaves nothing behind in the next.
+    """
+    parent = Path("runs") / f"multirun-{time.strftime('%Y%m%d-%H%M%S')}"
+    jobs = [
+        [*job, f"runs={parent}", f"name={'_'.join(job) or 'default'}"]
+        for job in config.expand(arguments)
+    ]
+    for job in jobs:
+        config.resolve(job)  # all are checked before the first one starts
+    codes = []
+    for number, job in enumerate(jobs, start=1):
+        _log.info("run %d of %d: %s", number, len(jobs), " ".join(job))
+        command = [sys.executable, "-m", "engine.run", *job]
+        codes.append(subprocess.run(command, check=False).returncode)
+        if codes[-1] == 130:
+            break  # Ctrl-C ends the sweep, not one run of it
+    return max(codes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,5 @@
+"""Search: whom to change, how, and how many children; knows no model, no files and no clock."""
+
+from engine.search.search import Search
+
+__all__ = ["Search"]

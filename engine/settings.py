@@ -1,0 +1,208 @@
+"""What a run is configured with, as frozen values that were checked once.
+
+Covers: the settings, their bounds and the error that names the key at fault. Does not cover where
+they come from: ``engine.config`` composes them from Hydra groups and the command line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.core import UserError
+
+OPERATORS = ("infill", "rewrite", "diff")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelSettings:
+    """Which model, and what the engine may use for it.
+
+    Attributes:
+        name: the preset's name.
+        path: folder or hub id of the weights; None for the embedded SmolLM2-135M-Instruct.
+        cache_dir: folder in which the embedded model is kept.
+        max_model_len: the longest prompt plus completion, in tokens.
+        max_tokens: the longest answer of the operators that ask for whole programs or diffs.
+        kv_cache_gb: memory for the prefix cache on a CPU, in GiB.
+        gpu_memory_utilization: share of the GPU's memory for weights and cache.
+        threads: CPU threads of the model; None for all that this process may use.
+    """
+
+    name: str
+    path: str | None
+    cache_dir: str
+    max_model_len: int
+    max_tokens: int
+    kv_cache_gb: int
+    gpu_memory_utilization: float
+    threads: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentSettings:
+    """rEVOLVE's hybrid choice of the parent; see ``engine.search.parents``."""
+
+    p_elite: float
+    p_uniform: float
+    gamma: float
+    epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchSettings:
+    """How children are asked for.
+
+    Attributes:
+        k: children for each prompt.
+        temperature_min: temperature of the first child; the others are spread evenly up to
+        temperature_max: that of the last one.
+        history: how many better programs a prompt shows beside the parent.
+        parent: how the parent is chosen.
+        operators: weight of each operator in the mix; at least one is above 0.
+    """
+
+    k: int
+    temperature_min: float
+    temperature_max: float
+    history: int
+    parent: ParentSettings
+    operators: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetSettings:
+    """When a run ends: whichever comes first, counted over all its sessions.
+
+    Attributes:
+        candidates: evaluated programs, the initial one not counted.
+        seconds: wall seconds; None for no limit.
+    """
+
+    candidates: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluationSettings:
+    """How many worker processes run candidates."""
+
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSettings:
+    """Everything that one run is configured with.
+
+    Attributes:
+        problem: folder of the problem.
+        runs: folder under which each run has its own.
+        name: the run's folder in it; None for a name made of problem, model, seed and time.
+        seed: from which all random choices of the run derive.
+    """
+
+    problem: str
+    model: ModelSettings
+    search: SearchSettings
+    budget: BudgetSettings
+    evaluation: EvaluationSettings
+    runs: str
+    name: str | None
+    seed: int
+
+
+def check(settings: RunSettings) -> None:
+    """Check every bound.
+
+    Raises:
+        UserError: names the key, its value and what it must be.
+    """
+    search, budget, model = settings.search, settings.budget, settings.model
+    _require(search.k >= 1, "search.k", search.k, "1 or more")
+    _require(
+        0 < search.temperature_min < math.inf,
+        "search.temperature_min",
+        search.temperature_min,
+        "above 0 and finite",
+    )
+    _require(
+        search.temperature_min <= search.temperature_max < math.inf,
+        "search.temperature_max",
+        search.temperature_max,
+        f"finite and at least search.temperature_min ({search.temperature_min})",
+    )
+    _require(search.history >= 0, "search.history", search.history, "0 or more")
+    _check_parent(search.parent)
+    _check_operators(search.operators)
+    _require(budget.candidates >= 0, "budget.candidates", budget.candidates, "0 or more")
+    _require(
+        budget.seconds is None or budget.seconds >= 0,
+        "budget.seconds",
+        budget.seconds,
+        "0 or more, or null for no limit",
+    )
+    _require(
+        settings.evaluation.workers >= 1,
+        "evaluation.workers",
+        settings.evaluation.workers,
+        "1 or more",
+    )
+    _require(model.max_model_len >= 256, "model.max_model_len", model.max_model_len, "256 or more")
+    _require(
+        1 <= model.max_tokens < model.max_model_len,
+        "model.max_tokens",
+        model.max_tokens,
+        f"1 or more and below model.max_model_len ({model.max_model_len})",
+    )
+    _require(model.kv_cache_gb >= 1, "model.kv_cache_gb", model.kv_cache_gb, "1 or more")
+    _require(
+        0 < model.gpu_memory_utilization <= 1,
+        "model.gpu_memory_utilization",
+        model.gpu_memory_utilization,
+        "above 0 and at most 1",
+    )
+    _require(
+        model.threads is None or model.threads >= 1,
+        "model.threads",
+        model.threads,
+        "1 or more, or null for all cores",
+    )
+    _require(0 <= settings.seed < 2**63, "seed", settings.seed, "between 0 and 2^63 - 1")
+
+
+def _check_parent(parent: ParentSettings) -> None:
+    _require(0 <= parent.p_elite <= 1, "search.parent.p_elite", parent.p_elite, "from 0 to 1")
+    _require(
+        0 <= parent.p_uniform <= 1 - parent.p_elite,
+        "search.parent.p_uniform",
+        parent.p_uniform,
+        "from 0 to 1 - search.parent.p_elite",
+    )
+    _require(
+        0 <= parent.gamma < math.inf, "search.parent.gamma", parent.gamma, "0 or more and finite"
+    )
+    _require(
+        0 < parent.epsilon < math.inf, "search.parent.epsilon", parent.epsilon, "above 0 and finite"
+    )
+
+
+def _check_operators(operators: Mapping[str, float]) -> None:
+    unknown = sorted(set(operators) - set(OPERATORS))
+    if unknown:
+        raise UserError(
+            f"search.operators has no operator {unknown[0]!r}; valid: {', '.join(OPERATORS)}"
+        )
+    for name, weight in operators.items():
+        _require(0 <= weight < math.inf, f"search.operators.{name}", weight, "0 or more and finite")
+    _require(
+        sum(operators.values()) > 0,
+        "search.operators",
+        dict(operators),
+        "a mix with at least one weight above 0",
+    )
+
+
+def _require(holds: bool, key: str, value: object, must_be: str) -> None:
+    if not holds:
+        raise UserError(f"{key} is {value}; it must be {must_be}")

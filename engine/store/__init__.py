@@ -1,0 +1,18 @@
+"""Store: one event log per run; everything else about a run is rebuilt from it."""
+
+from engine.store.events import Call, Child, Event, Session, Verdict
+from engine.store.folder import create_run
+from engine.store.history import RunHistory
+from engine.store.log import EventLog, Recorded
+
+__all__ = [
+    "Call",
+    "Child",
+    "Event",
+    "EventLog",
+    "Recorded",
+    "RunHistory",
+    "Session",
+    "Verdict",
+    "create_run",
+]

@@ -1,0 +1,164 @@
+"""What a run writes down: four kinds of events, each with a subject that it has once.
+
+Covers: the events and their form as JSON. Does not cover where they are kept (``log.py``) or what
+follows from them (``history.py``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from engine.core import Evaluation, Failure, Refusal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Session:
+    """A process began to work on the run. Subject: its number, from 0.
+
+    Attributes:
+        number: sessions before this one.
+        engine: version of the engine.
+        fingerprint: the problem's, at the first session's start.
+    """
+
+    KIND: ClassVar[str] = "session"
+    number: int
+    engine: str
+    fingerprint: str
+
+    @property
+    def subject(self) -> str:
+        return str(self.number)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """A prompt is about to be sent. Subject: the iteration."""
+
+    KIND: ClassVar[str] = "call"
+    iteration: int
+    parent: str
+    operator: str
+    k: int
+    prompt: str
+    prompt_tokens: int
+    temperatures: tuple[float, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def subject(self) -> str:
+        return str(self.iteration)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Child:
+    """A child was generated. Subject: its id, ``iteration.index``.
+
+    Attributes:
+        program: the program read from the completion; None if none could be read.
+        refusal: why it is not evaluated; None for a candidate, whose verdict follows.
+    """
+
+    KIND: ClassVar[str] = "child"
+    id: str
+    iteration: int
+    index: int
+    parent: str
+    operator: str
+    completion: str
+    finish_reason: str
+    program: str | None
+    refusal: Refusal | None
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    generated_tokens: int
+    llm_seconds: float
+
+    @property
+    def subject(self) -> str:
+        return self.id
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """A candidate was evaluated. Subject: its id.
+
+    Attributes:
+        program: source text, for the initial program, which no child event holds; else None.
+    """
+
+    KIND: ClassVar[str] = "verdict"
+    candidate: str
+    score: float | None
+    failure: Failure | None
+    message: str
+    seconds: float
+    peak_bytes: int
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    program: str | None = None
+
+    @property
+    def subject(self) -> str:
+        return self.candidate
+
+    @staticmethod
+    def of(candidate: str, evaluation: Evaluation, program: str | None = None) -> Verdict:
+        """Return the event that records ``evaluation``."""
+        return Verdict(
+            candidate=candidate,
+            score=evaluation.score,
+            failure=evaluation.failure,
+            message=evaluation.message,
+            seconds=evaluation.seconds,
+            peak_bytes=evaluation.peak_bytes,
+            metrics=dict(evaluation.metrics),
+            artifacts=dict(evaluation.artifacts),
+            program=program,
+        )
+
+    def evaluation(self) -> Evaluation:
+        """Return the recorded evaluation."""
+        return Evaluation(
+            score=self.score,
+            failure=self.failure,
+            message=self.message,
+            metrics=self.metrics,
+            artifacts=self.artifacts,
+            seconds=self.seconds,
+            peak_bytes=self.peak_bytes,
+        )
+
+
+Event = Session | Call | Child | Verdict
+
+
+def to_json(event: Event) -> str:
+    """Return the event's fields as a JSON object; numbers keep all their digits."""
+    return json.dumps(dataclasses.asdict(event))
+
+
+def from_json(kind: str, body: str) -> Event:
+    """Return the event written by `to_json`.
+
+    Raises:
+        ValueError: there is no such kind of event.
+    """
+    fields = json.loads(body)
+    if kind == Session.KIND:
+        return Session(**fields)
+    if kind == Call.KIND:
+        for name in ("temperatures", "seeds"):
+            fields[name] = tuple(fields[name])
+        return Call(**fields)
+    if kind == Child.KIND:
+        refusal = fields.pop("refusal")
+        return Child(**fields, refusal=None if refusal is None else Refusal(refusal))
+    if kind == Verdict.KIND:
+        failure = fields.pop("failure")
+        return Verdict(**fields, failure=None if failure is None else Failure(failure))
+    raise ValueError(f"unknown kind of event {kind!r}")

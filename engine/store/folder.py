@@ -1,0 +1,45 @@
+"""The folder of a run, which appears whole or not at all.
+
+A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the event log) and,
+when it ends, ``summary.json`` and ``best.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from engine.core import UserError
+from engine.store.events import Event
+from engine.store.log import DATABASE, create_log
+
+
+def create_run(
+    folder: Path, *, write_config: Callable[[Path], None], events: Iterable[Event]
+) -> None:
+    """Make the folder of a run, with its settings and its first events.
+
+    Args:
+        folder: must not exist; its parents are made.
+        write_config: writes the settings to the path that it is given.
+        events: the first session's.
+
+    Raises:
+        UserError: the folder exists or can't be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise UserError(f"{folder.parent} can't be written: {error}; set runs=FOLDER") from error
+    try:
+        partial.chmod(0o755)
+        write_config(partial / "config.yaml")
+        create_log(partial / DATABASE, events)
+        partial.rename(folder)
+    except OSError as error:
+        raise UserError(f"{folder} can't be made: {error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

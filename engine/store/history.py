@@ -1,0 +1,126 @@
+"""What a run's events add up to: the state from which it goes on, and its totals.
+
+Covers: folding events into a `RunHistory`; the loop folds each event as it writes it, and a resume
+folds those that it reads, so both arrive at the same state. Does not cover the search's own state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from engine.core import INITIAL, Direction, Refusal
+from engine.settings import BudgetSettings
+from engine.store.events import Call, Child, Session, Verdict
+from engine.store.log import Recorded
+
+
+@dataclass(kw_only=True, slots=True)
+class RunHistory:
+    """A run so far.
+
+    Attributes:
+        direction: of the problem's score.
+        sessions: all of them, in order.
+        children: every child by id, in the order they were generated.
+        verdicts: every verdict by candidate id, the initial program's among them.
+        refusals: how many children each reason kept from an evaluation.
+        iterations: calls that were begun.
+        session_seconds: wall seconds of each session, up to its last event.
+    """
+
+    direction: Direction
+    sessions: list[Session] = field(default_factory=list)
+    children: dict[str, Child] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    calls: dict[int, Call] = field(default_factory=dict)
+    refusals: Counter[Refusal] = field(default_factory=Counter)
+    session_seconds: dict[int, float] = field(default_factory=dict)
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    generated_tokens: int = 0
+    llm_seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    valid: int = 0
+    best: Verdict | None = None
+
+    def fold(self, recorded: Recorded) -> None:
+        """Take one event in."""
+        self.session_seconds[recorded.session] = recorded.elapsed
+        event = recorded.event
+        if isinstance(event, Session):
+            self.sessions.append(event)
+        elif isinstance(event, Call):
+            self.calls[event.iteration] = event
+        elif isinstance(event, Child):
+            self._fold_child(event)
+        else:
+            self._fold_verdict(event)
+
+    @property
+    def admitted(self) -> int:
+        """Children that were evaluated or are about to be: what counts against the budget."""
+        return len(self.children) - self.refusals.total()
+
+    @property
+    def evaluated(self) -> int:
+        """Children with a verdict."""
+        return len(self.verdicts) - (INITIAL in self.verdicts)
+
+    @property
+    def hit_rate(self) -> float:
+        """Cached prompt tokens / prompt tokens; 0 before the first prompt."""
+        return self.cached_prompt_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+    @property
+    def wall_seconds(self) -> float:
+        """Wall seconds of all sessions, each up to its last event."""
+        return sum(self.session_seconds.values())
+
+    def is_spent(self, budget: BudgetSettings) -> bool:
+        """Whether the budget is used up and no verdict is outstanding."""
+        over = budget.seconds is not None and self.wall_seconds >= budget.seconds
+        return not self.pending() and (over or self.admitted >= budget.candidates)
+
+    def pending(self) -> list[Child]:
+        """Return the admitted children without a verdict, in the order they were generated."""
+        return [
+            child
+            for child in self.children.values()
+            if child.refusal is None and child.id not in self.verdicts
+        ]
+
+    def missing(self, call: Call) -> list[int]:
+        """Return the indices of the children of ``call`` that are not recorded."""
+        return [i for i in range(call.k) if f"{call.iteration}.{i}" not in self.children]
+
+    def program_of(self, candidate: str) -> str:
+        """Return the source text of a candidate."""
+        if candidate == INITIAL:
+            program = self.verdicts[INITIAL].program
+        else:
+            program = self.children[candidate].program
+        if program is None:
+            raise KeyError(f"{candidate} has no program")
+        return program
+
+    def _fold_child(self, child: Child) -> None:
+        self.children[child.id] = child
+        self.prompt_tokens += child.prompt_tokens
+        self.cached_prompt_tokens += child.cached_prompt_tokens
+        self.generated_tokens += child.generated_tokens
+        self.llm_seconds += child.llm_seconds
+        if child.refusal is not None:
+            self.refusals[child.refusal] += 1
+
+    def _fold_verdict(self, verdict: Verdict) -> None:
+        self.verdicts[verdict.candidate] = verdict
+        if verdict.candidate != INITIAL:
+            self.evaluation_seconds += verdict.seconds
+            self.valid += verdict.score is not None
+        if verdict.score is not None and (
+            self.best is None
+            or self.best.score is None
+            or self.direction.better(verdict.score, self.best.score)
+        ):
+            self.best = verdict

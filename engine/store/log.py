@@ -1,0 +1,170 @@
+"""The event log of a run: one SQLite file, appended to and never changed.
+
+Covers: writing events durably, reading them back, and keeping a second process out. Each append is
+one transaction that is on disk before `append` returns (WAL with ``synchronous=FULL``), so the
+process may die at any moment; an event's (kind, subject) is unique, so nothing is recorded twice.
+Does not cover what the events mean: ``events.py``, ``history.py``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from engine.core import UserError
+from engine.store.events import Event, from_json, to_json
+
+DATABASE = "run.db"
+_LOCK = "run.lock"
+_APPLICATION_ID = 0x42524F44  # "BROD"
+_SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    elapsed REAL NOT NULL,  -- wall seconds since the session began
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL,     -- JSON
+    UNIQUE (kind, subject)
+);
+CREATE VIEW candidates AS  -- for people with a SQL prompt
+    SELECT v.subject AS id, v.body ->> 'score' AS score, v.body ->> 'failure' AS failure,
+           v.body ->> 'message' AS message, c.body ->> 'operator' AS operator,
+           c.body ->> 'parent' AS parent,
+           coalesce(c.body ->> 'program', v.body ->> 'program') AS program
+    FROM events v LEFT JOIN events c ON c.kind = 'child' AND c.subject = v.subject
+    WHERE v.kind = 'verdict' ORDER BY v.seq;
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recorded:
+    """An event as it stands in the log: which session wrote it, and when in that session."""
+
+    session: int
+    elapsed: float
+    event: Event
+
+
+class EventLog:
+    """The log of one run, held by one process at a time. Use it as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the log in ``folder``.
+
+        Raises:
+            UserError: the folder is not a run, or another process works on it.
+        """
+        path = folder / DATABASE
+        if not path.is_file():
+            raise UserError(
+                f"{folder} is not a run: it has no {DATABASE}; give a folder under runs/"
+            )
+        self._lock = _take_lock(folder)
+        self._began = time.monotonic()
+        try:
+            self._db = _open(path)
+            last = self._db.execute("SELECT max(session) FROM events").fetchone()[0]
+        except sqlite3.Error as error:
+            os.close(self._lock)
+            raise UserError(f"{path} is not the log of a run: {error}") from error
+        except UserError:
+            os.close(self._lock)
+            raise
+        self.session = 0 if last is None else last + 1
+
+    def __enter__(self) -> EventLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def append(self, event: Event) -> Recorded:
+        """Write ``event`` and return it as it stands in the log; it is on disk by then.
+
+        Raises:
+            ValueError: an event of this kind and subject is there already.
+        """
+        recorded = Recorded(
+            session=self.session, elapsed=time.monotonic() - self._began, event=event
+        )
+        _insert(self._db, recorded)
+        return recorded
+
+    def events(self) -> Iterator[Recorded]:
+        """Yield all events in the order they were written."""
+        rows = self._db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
+        for session, elapsed, kind, body in rows:
+            yield Recorded(session=session, elapsed=elapsed, event=from_json(kind, body))
+
+    def close(self) -> None:
+        """Close the file and let other processes have the run."""
+        self._db.close()
+        os.close(self._lock)
+
+
+def create_log(path: Path, events: Iterable[Event]) -> None:
+    """Make a log that holds ``events`` as its first session."""
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.executescript(
+            f"BEGIN; PRAGMA application_id={_APPLICATION_ID};"
+            f"PRAGMA user_version={_SCHEMA_VERSION}; {_SCHEMA} COMMIT;"
+        )
+        for event in events:
+            _insert(db, Recorded(session=0, elapsed=0.0, event=event))
+    finally:
+        db.close()
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # Opened by URI, so that a file that is gone is an error and not an empty log.
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    db.execute("PRAGMA synchronous=FULL")
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if application != _APPLICATION_ID:
+        db.close()
+        raise UserError(f"{path} is not the log of a run")
+    if version != _SCHEMA_VERSION:
+        db.close()
+        raise UserError(
+            f"{path} has schema {version}, and this version reads {_SCHEMA_VERSION}; "
+            "resume the run with the version that began it"
+        )
+    return db
+
+
+def _insert(db: sqlite3.Connection, recorded: Recorded) -> None:
+    event = recorded.event
+    row = (recorded.session, recorded.elapsed, event.KIND, event.subject, to_json(event))
+    try:
+        db.execute(
+            "INSERT INTO events (session, elapsed, kind, subject, body) VALUES (?,?,?,?,?)", row
+        )
+    except sqlite3.IntegrityError as error:
+        raise ValueError(f"{event.KIND} {event.subject} is recorded already") from error
+
+
+def _take_lock(folder: Path) -> int:
+    """Lock the run for this process; the kernel lets go of the lock when the process dies."""
+    descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise UserError(f"another process works on {folder}; wait for it or stop it") from error
+    return descriptor

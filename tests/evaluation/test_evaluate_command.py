@@ -1,0 +1,58 @@
+"""``python -m engine.evaluate``, as a user types it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOUBLE = Path(__file__).parent / "problems" / "double"
+INITIAL = DOUBLE / "initial.py"
+
+
+def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "engine.evaluate", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def test_a_valid_program_prints_its_metrics() -> None:
+    done = evaluate(f"problem.path={DOUBLE}", f"program={INITIAL}")
+    assert done.returncode == 0, done.stderr
+    assert "score      1.0\n" in done.stdout and "error  0.0\n" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_failed_program_says_why(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("def double(values, offset):\n    return foo\n")
+    done = evaluate(f"problem.path={DOUBLE}", f"program={program}")
+    assert done.returncode == 1
+    assert "failure    error\n" in done.stdout
+    assert "message    line 2: NameError: name 'foo' is not defined\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([f"problem.path={DOUBLE}"], "program= is missing"),
+        ([f"program={INITIAL}"], "give one of problem=NAME (signal"),
+        (["problem=nonsense", f"program={INITIAL}"], "valid problems: signal"),
+        (["problem=signal", "program=/no/such/file.py"], "/no/such/file.py can't be read"),
+        (["problem.path=/no/such/folder", f"program={INITIAL}"], "does not exist"),
+        (["problem=signal", f"program={INITIAL}", "seed=0"], "valid keys: problem, problem.path"),
+        (["signal"], "unknown argument 'signal'"),
+        (["problem=signal", "program="], "program= has no value"),
+        (["problem=signal", "problem=signal"], "given twice"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
+    done = evaluate(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and words in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,201 @@
+"""Loading a problem: good folders, and every way in which a folder can be bad."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.core import Direction, UserError
+from engine.problem import FILES, load_problem, shipped
+
+DECLARATION = """
+direction: minimise
+entry_point: solve
+limits: {seconds: 0.5, memory_mb: 64}
+isolate_cases: true
+known_scores: [{score: 1.5, source: a paper}]
+"""
+EVALUATOR = """
+from engine.core import ArraySpec, Case
+
+def cases():
+    return [Case(name="one", args=(2.0,), outputs={"x": ArraySpec(shape=())})]
+
+def score(outputs):
+    return {"score": float(outputs[0]["x"])}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "halve"
+    folder.mkdir()
+    (folder / "problem.yaml").write_text(DECLARATION)
+    (folder / "statement.md").write_text("\nHalve the number, ½ of it.\n\n", encoding="utf-8")
+    (folder / "initial.py").write_text("def solve(x):\n    return x / 2\n")
+    (folder / "evaluator.py").write_text(EVALUATOR)
+    return folder
+
+
+def refused(folder: Path) -> str:
+    """Return the message with which the loader refuses ``folder``."""
+    with pytest.raises(UserError) as refusal:
+        load_problem(folder)
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert str(folder) in message
+    return message
+
+
+def test_a_good_folder(folder: Path) -> None:
+    problem = load_problem(folder)
+    assert (problem.name, problem.folder) == ("halve", folder)
+    assert problem.direction is Direction.MINIMISE
+    assert problem.statement == "Halve the number, ½ of it."
+    assert problem.initial_program == (folder / "initial.py").read_text()
+    assert problem.entry_point == "solve"
+    assert [case.name for case in problem.cases] == ["one"]
+    assert problem.isolate_cases
+    assert (problem.limits.seconds, problem.limits.memory_bytes) == (0.5, 64 << 20)
+    assert [(known.score, known.source) for known in problem.known_scores] == [(1.5, "a paper")]
+    assert problem.score([{"x": np.array(0.25)}]) == {"score": 0.25}
+
+
+def test_what_is_optional_has_defaults(folder: Path) -> None:
+    lines = DECLARATION.strip().splitlines()[:3]
+    (folder / "problem.yaml").write_text("\n".join(lines))
+    problem = load_problem(folder)
+    assert (problem.isolate_cases, problem.known_scores) == (False, ())
+
+
+def test_the_initial_program_is_not_run(folder: Path) -> None:
+    (folder / "initial.py").write_text("raise SystemExit('ran')\n")
+    assert load_problem(folder).initial_program == "raise SystemExit('ran')\n"
+
+
+def test_a_home_folder_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert load_problem(Path("~/halve")).folder == folder
+
+
+def test_two_problems_do_not_share_their_evaluators(folder: Path) -> None:
+    other = folder.parent / "other"
+    shutil.copytree(folder, other)
+    (other / "evaluator.py").write_text(EVALUATOR.replace('"one"', '"two"'))
+    first, second = load_problem(folder), load_problem(other)
+    assert (first.cases[0].name, second.cases[0].name) == ("one", "two")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_fingerprint_covers_every_file_and_not_the_place(folder: Path, name: str) -> None:
+    before = load_problem(folder).fingerprint
+    moved = folder.parent / "moved"
+    shutil.copytree(folder, moved)
+    assert load_problem(moved).fingerprint == before
+    with (moved / name).open("a") as file:
+        file.write("\n# more\n")
+    assert load_problem(moved).fingerprint != before
+
+
+def test_the_shipped_problems_load() -> None:
+    assert {"signal", "signal_causal"} <= set(shipped())
+    for name, folder in shipped().items():
+        assert load_problem(folder).name == name
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    assert "does not exist" in refused(tmp_path / "none")
+
+
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "does not exist" in refused(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert f"has no {name};" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("direction: minimise", "direction: down", "it must be maximise or minimise"),
+        ("direction: minimise", "direction: [minimise]", "it must be maximise or minimise"),
+        ("direction: minimise", "", "key 'direction' is missing"),
+        ("direction: minimise", "directoin: minimise", "unknown key 'directoin'; valid keys: dir"),
+        ("direction: minimise", "direction: minimise\n7: x\nz: y", "unknown key 7"),
+        ("entry_point: solve", "", "key 'entry_point' is missing"),
+        ("entry_point: solve", "entry_point: solve it", "must be the name of a function"),
+        ("entry_point: solve", "entry_point: 3", "must be the name of a function"),
+        ("limits: {seconds: 0.5, memory_mb: 64}", "", "key 'limits' is missing"),
+        ("limits: {seconds: 0.5, memory_mb: 64}", "limits: 5", "must be a mapping"),
+        ("seconds: 0.5, ", "", "key 'seconds' is missing"),
+        ("seconds: 0.5", "seconds: 0", "seconds above 0"),
+        ("seconds: 0.5", "seconds: .nan", "seconds above 0"),
+        ("seconds: 0.5", "seconds: .inf", "must be finite"),
+        ("seconds: 0.5", "seconds: soon", "soon"),
+        ("seconds: 0.5", "seconds: [1]", "float"),
+        ("memory_mb: 64", "memory_mb: .inf", "must be finite"),
+        ("memory_mb: 64", "memory_mb: -1", "memory_mb at least 1"),
+        ("isolate_cases: true", "isolate_cases: 'false'", "must be true or false"),
+        ("score: 1.5, ", "", "key 'score' is missing"),
+        ("[{score: 1.5, source: a paper}]", "", "problem.yaml"),
+        ("[{score: 1.5, source: a paper}]", "[1.5]", "problem.yaml"),
+        ("limits: {", "limits: {{", "not valid YAML"),
+    ],
+)
+def test_a_bad_declaration(folder: Path, old: str, new: str, message: str) -> None:
+    assert old in DECLARATION
+    (folder / "problem.yaml").write_text(DECLARATION.replace(old, new))
+    assert message in refused(folder)
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "just words", "null"])
+def test_a_declaration_that_is_no_mapping(folder: Path, text: str) -> None:
+    (folder / "problem.yaml").write_text(text)
+    assert "is not a mapping; it needs the keys" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["problem.yaml", "statement.md", "initial.py"])
+def test_a_file_that_is_not_text(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\xff\xfe\x00")
+    assert f"{name} can't be read as UTF-8" in refused(folder)
+
+
+@pytest.mark.parametrize("text", ["def solve(x:\n", "x = 1\0"])
+def test_an_initial_program_that_does_not_parse(folder: Path, text: str) -> None:
+    (folder / "initial.py").write_text(text)
+    assert "initial.py does not parse" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def score(outputs): ...", "has no function cases()"),
+        ("cases = score = 3", "has no function cases()"),
+        ("def cases(): return []", "has no function score()"),
+        ("import no_such_module_at_all", "can't be imported: ModuleNotFoundError"),
+        ("def cases(:", "can't be imported: SyntaxError"),
+        ("raise ValueError('two\\nlines')", "can't be imported: ValueError: two lines"),
+        ("def cases(): return []\ndef score(o): ...", "must return engine.core.Case"),
+        ("def cases(): return [1]\ndef score(o): ...", "must return engine.core.Case"),
+        ("def cases(): return None\ndef score(o): ...", "cases() failed: TypeError"),
+        ("def cases(): 1 / 0\ndef score(o): ...", "cases() failed: ZeroDivisionError"),
+    ],
+)
+def test_a_bad_evaluator(folder: Path, text: str, message: str) -> None:
+    (folder / "evaluator.py").write_text(text)
+    assert message in refused(folder)
+
+
+def test_an_evaluator_that_can_not_be_imported_leaves_no_module(folder: Path) -> None:
+    (folder / "evaluator.py").write_text("1 / 0")
+    before = set(sys.modules)
+    refused(folder)
+    assert not {name for name in set(sys.modules) - before if name.startswith("brood_problem")}
