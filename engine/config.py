@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
+import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -40,25 +43,33 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
     """
     with _hydra():
         overrides = _parse(arguments)
+        valid = _valid_keys()
         for override in overrides:
-            _check_known(override)
-        config = _compose(arguments)
-    path_given = any(override.key_or_group == "model.path" for override in overrides)
-    preset = next((o.value() for o in overrides if o.key_or_group == "model"), "smollm2")
-    if config.model.path is not None and path_given:
-        preset = Path(str(config.model.path)).name
-    return _settings(config, model_name=str(preset))
+            _check_known(override, valid)
+        values = _values(_compose([str(override.input_line) for override in overrides]))
+    values["model"]["name"] = next(
+        (str(o.value()) for o in reversed(overrides) if o.key_or_group == "model"), "smollm2"
+    )
+    path = values["model"]["path"]
+    if path is not None and any(o.key_or_group == "model.path" for o in overrides):
+        values["model"]["name"] = Path(path).name
+    return _checked(values)
 
 
 def expand(arguments: Sequence[str]) -> list[list[str]]:
-    """Return the jobs of a sweep: one list of arguments for each combination of values."""
+    """Return the jobs of a sweep: one list of arguments for each combination of values.
+
+    Raises:
+        UserError: an argument is not of the form key=value.
+    """
     batches = BasicSweeper.split_arguments(_parse(arguments), max_batch_size=None)
     return [list(job) for batch in batches for job in batch]
 
 
 def save(settings: RunSettings, path: Path) -> None:
     """Write the settings, as resolved, as YAML."""
-    path.write_text(yaml.safe_dump(dataclasses.asdict(settings), sort_keys=False))
+    text = yaml.safe_dump(dataclasses.asdict(settings), sort_keys=False)
+    path.write_text(text, encoding="utf-8")
 
 
 def load(path: Path) -> RunSettings:
@@ -68,8 +79,8 @@ def load(path: Path) -> RunSettings:
         UserError: the file is missing or isn't what `save` writes.
     """
     try:
-        return _checked(yaml.safe_load(path.read_text()))
-    except (OSError, yaml.YAMLError) as error:
+        return _checked(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, yaml.YAMLError, UserError) as error:
         raise UserError(f"{path} can't be read as a run's settings: {_line(error)}") from error
 
 
@@ -88,11 +99,35 @@ class _hydra:
         self._context.__exit__(*exception)
 
 
+def quoted(text: str) -> str:
+    """Return ``text`` as a string of Hydra's grammar, which takes few characters as they are."""
+    # A backslash is only special before a quote.
+    doubled = re.sub(r"(\\+)(?='|\Z)", r"\1\1", text)
+    return "'" + doubled.replace("'", r"\'") + "'"
+
+
 def _parse(arguments: Sequence[str]) -> list[Override]:
-    try:
-        return OverridesParser.create().parse_overrides(list(arguments))
-    except HydraException as error:
-        raise UserError(f"{_line(error)}; arguments have the form key=value") from error
+    parser = OverridesParser.create()
+    overrides = []
+    for argument in arguments:
+        try:
+            overrides.append(parser.parse_override(_as_text(argument)))
+        except (HydraException, ValueError) as error:  # ValueError: an int of thousands of digits
+            raise UserError(
+                f"{argument[:200]!r} can't be read; arguments have the form key=value, and a value "
+                "with spaces, commas or quotes the form \"key='value'\""
+            ) from error
+    return overrides
+
+
+def _as_text(argument: str) -> str:
+    """Quote the value of a key that takes text, so that paths and names may be typed as they are.
+
+    Left alone: what is quoted already, several values for a sweep, ``null`` and interpolations.
+    """
+    key, _, value = argument.partition("=")
+    plain = value not in ("", "null") and value[0] not in "'\"[{" and not {",", "$"} & set(value)
+    return f"{key}={quoted(value)}" if key in _TEXT_KEYS and plain else argument
 
 
 def _compose(arguments: Sequence[str]) -> DictConfig:
@@ -102,11 +137,11 @@ def _compose(arguments: Sequence[str]) -> DictConfig:
         raise UserError(_line(error)) from error
 
 
-def _check_known(override: Override) -> None:
-    key = override.key_or_group
+def _check_known(override: Override, valid: Sequence[str]) -> None:
+    key = override.key_or_group + (f"@{override.package}" if override.package else "")
     given = str(override.input_line or key)
     if override.is_sweep_override():
-        raise UserError(f"{given} gives several values; add --multirun to run each of them")
+        raise UserError(f"{given!r} gives several values; add --multirun to run each of them")
     if not override.is_add() and not override.is_delete() and not override.is_force_add():
         options = _options(key)
         if options:
@@ -116,7 +151,6 @@ def _check_known(override: Override) -> None:
                     + (" (or give problem.path=FOLDER)" if key == "problem" else "")
                 )
             return
-        valid = list(_keys(_compose([])))
         if key in valid:
             return
         close = difflib.get_close_matches(key, valid, n=1)
@@ -126,12 +160,20 @@ def _check_known(override: Override) -> None:
 
 
 _GROUPS = ("problem", "model")
+_TEXT_KEYS = ("problem.path", "model.path", "model.cache_dir", "runs", "name")
 
 
 def _options(group: str) -> list[str]:
-    if group not in _GROUPS:
-        return []
-    return sorted(GlobalHydra.instance().config_loader().get_group_options(group))
+    if group == "problem":
+        return sorted(shipped())
+    if group == "model":
+        return sorted(path.stem for path in (_CONF / "model").glob("*.yaml"))
+    return []
+
+
+@functools.cache
+def _valid_keys() -> tuple[str, ...]:
+    return tuple(_keys(_compose([])))
 
 
 def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
@@ -144,15 +186,33 @@ def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
             yield key
 
 
-def _settings(config: DictConfig, *, model_name: str) -> RunSettings:
-    values = OmegaConf.to_container(config, resolve=True)
-    assert isinstance(values, dict)
-    values["problem"] = str(Path(values["problem"]["path"]).expanduser().absolute())
-    values["model"]["name"] = model_name
-    values["model"]["cache_dir"] = str(_cache_dir(values["model"]["cache_dir"]))
+def _values(config: DictConfig) -> dict[str, Any]:
+    """Return what was composed, with nothing left open and folders in full."""
+    try:
+        values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    except OmegaConfBaseException as error:
+        raise UserError(_line(error)) from error
+    values["problem"] = str(_folder(values["problem"]["path"], "problem.path"))
+    model = values["model"]
+    if model["cache_dir"] is None:
+        model["cache_dir"] = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
+    model["cache_dir"] = str(_folder(model["cache_dir"], "model.cache_dir"))
+    if model["path"]:
+        folder = _folder(model["path"], "model.path")
+        if folder.is_dir():  # in full, because a run may be resumed from elsewhere
+            model["path"] = str(folder)
     if values["evaluation"]["workers"] is None:
         values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
-    return _checked(values)
+    return values
+
+
+def _folder(given: object, key: str) -> Path:
+    try:
+        if isinstance(given, str) and given:
+            return Path(given).expanduser().absolute()
+    except RuntimeError as error:  # `~somebody` who has no home here
+        raise UserError(f"{key} is {given!r}, which can't be resolved: {error}") from error
+    raise UserError(f"{key} is {given!r}; it must be a folder")
 
 
 def _checked(values: object) -> RunSettings:
@@ -172,7 +232,7 @@ def _build(kind: type[_T], values: object, *, key: str) -> _T:
     """
     types = get_type_hints(kind)
     if not isinstance(values, dict):
-        raise UserError(f"{key or 'the settings'} must have the keys {', '.join(types)}")
+        raise UserError(f"{key[:-1] or 'the settings'} must have the keys {', '.join(types)}")
     unknown = sorted(set(map(str, values)) ^ set(types))
     if unknown:
         raise UserError(f"key {key}{unknown[0]!r} is unknown or missing; valid: {', '.join(types)}")
@@ -193,20 +253,12 @@ def _typed(kind: Any, value: object, key: str) -> Any:
         return None
     wanted = kinds[0]
     if wanted is float and type(value) is int:
-        return float(value)
-    if wanted is str and type(value) in (int, float):
-        return str(value)
+        return float(value) if abs(value) < 2**1023 else math.inf if value > 0 else -math.inf
     if type(value) is not wanted:
         names = {int: "a whole number", float: "a number", str: "text"}
         null = " or null" if type(None) in kinds else ""
         raise UserError(f"{key} is {value!r}; it must be {names[wanted]}{null}")
     return value
-
-
-def _cache_dir(given: str | None) -> Path:
-    if given is not None:
-        return Path(given).expanduser().absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "brood"
 
 
 def _line(error: Exception) -> str:

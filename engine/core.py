@@ -224,6 +224,7 @@ class Prompt:
         max_tokens: the most tokens that a completion may have.
         banned: tokens that a completion may not hold; an infill bans the one that the parent
             goes on with, so that its children differ from it.
+        grammar: EBNF that every completion has to follow; None for free text.
         gap: what an infill leaves out of the parent; None for other operators.
     """
 
@@ -232,6 +233,7 @@ class Prompt:
     stop: tuple[str, ...]
     max_tokens: int
     banned: tuple[int, ...] = ()
+    grammar: str | None = None
     gap: Gap | None = None
 
 
@@ -266,4 +268,4 @@ class Refusal(enum.StrEnum):
     UNCHANGED = "unchanged"  # the same program as its parent, by normalised AST
     DUPLICATE = "duplicate"  # the same program as an earlier child, by normalised AST
     LONG = "long"  # too long to be shown to the model as a parent
-    BUDGET = "budget"  # the run's budget of candidates was reached first
+    BUDGET = "budget"  # the run's budget was reached first

@@ -107,14 +107,16 @@ class Loop:
         """Generate the children numbered in ``sampling``, handing each on as it finishes."""
         numbers = list(sampling)
         fan = self._model.fanout(token_ids=prompt.token_ids, sampling=list(sampling.values()))
-        for generation in fan:
+        while fan.is_running:
+            for generation in fan.step():
+                program = operator.parse(
+                    parent=proposal.parent, prompt=prompt, generation=generation
+                )
+                self._take(proposal, numbers[generation.index], generation, program)
+            self._tell(self._evaluator.completed(timeout=0))
             if self._stopped():
                 fan.close()  # a resumed run generates what is not recorded
-                return
-            program = operator.parse(parent=proposal.parent, prompt=prompt, generation=generation)
-            self._take(proposal, numbers[generation.index], generation, program)
-            self._tell(self._evaluator.completed(timeout=0))
-            if self._budget_left() == 0:
+            elif self._is_spent():
                 for number in range(len(numbers)):
                     fan.abort(number)
 
@@ -125,7 +127,7 @@ class Loop:
         refusal = self._search.refusal(program, parent=proposal.parent)
         if refusal is None and program is not None and self._is_long(program):
             refusal = Refusal.LONG
-        if refusal is None and self._budget_left() == 0:
+        if refusal is None and self._is_spent():
             refusal = Refusal.BUDGET
         child = Child(
             id=f"{proposal.iteration}.{index}",
@@ -169,6 +171,7 @@ class Loop:
                 stop=prompt.stop,
                 max_tokens=prompt.max_tokens,
                 banned=prompt.banned,
+                grammar=prompt.grammar,
             )
             for temperature, seed in zip(temperatures, seeds, strict=True)
         ]
@@ -179,15 +182,17 @@ class Loop:
         room = settings.max_model_len - settings.max_tokens
         return len(self._model.encode(program)) > room // 2
 
-    def _budget_left(self) -> int:
-        return self._settings.budget.candidates - self._history.admitted
-
     def _seconds_left(self) -> float:
         limit = self._settings.budget.seconds
         return float("inf") if limit is None else limit - self._history.wall_seconds
 
     def _is_over(self) -> bool:
-        return self._stopped() or self._budget_left() <= 0 or time.monotonic() >= self._deadline
+        return self._stopped() or self._is_spent()
+
+    def _is_spent(self) -> bool:
+        """Whether the budget allows no further candidate."""
+        full = self._history.admitted >= self._settings.budget.candidates
+        return full or time.monotonic() >= self._deadline
 
 
 def _call(proposal: Proposal, prompt: Prompt, sampling: Iterable[Sampling]) -> Call:

@@ -4,12 +4,14 @@
     python -m engine.run resume=runs/NAME
     python -m engine.run --multirun search.k=1,2,4,8 seed=0,1,2
 
-Exit codes: 0 when the budget is spent, 2 for bad input, 130 after Ctrl-C.
+The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when the budget is spent, 2 for
+bad input, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -40,16 +42,21 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("brood").setLevel(logging.INFO)
     logging.getLogger("engine").setLevel(logging.INFO)
+    if {"--help", "-h"} & set(arguments):
+        print(__doc__)
+        return 0
     try:
         if {"--multirun", "-m"} & set(arguments):
             return _sweep([each for each in arguments if each not in ("--multirun", "-m")])
-        resumed = [each for each in arguments if each.startswith("resume=")]
-        if resumed:
+        if any(each.startswith("resume=") for each in arguments):
             return _resume(arguments)
         return _start(config.resolve(arguments))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # before the loop, or for the second time
+        print("interrupted; a run that has a folder goes on with resume=FOLDER", file=sys.stderr)
+        return 130
 
 
 def _start(settings: RunSettings) -> int:
@@ -59,9 +66,10 @@ def _start(settings: RunSettings) -> int:
         raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = load_problem(Path(settings.problem))
+    weights = find_weights(settings.model)
     with EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool:
         verdict = _first_verdict(pool, problem)
-        with _language_model(settings) as model:
+        with _language_model(settings, weights) as model:
             operators = _operators(settings, problem, model)
             search = _new_search(settings, problem)
             search.admit(INITIAL, problem.initial_program, iteration=-1)
@@ -74,7 +82,7 @@ def _start(settings: RunSettings) -> int:
                 write_config=lambda path: config.save(settings, path),
                 events=[session, verdict],
             )
-            with EventLog(folder) as log:
+            with EventLog(folder, session=session.number) as log:
                 history = _replay(log, problem)
                 run = _Run(folder=folder, settings=settings, problem=problem, history=history)
                 return run.evolve(log, pool, model, operators)
@@ -92,6 +100,8 @@ def _resume(arguments: Sequence[str]) -> int:
     problem = load_problem(Path(settings.problem))
     with EventLog(folder) as log:
         history = _replay(log, problem)
+        if not history.sessions or INITIAL not in history.verdicts:
+            raise UserError(f"{folder} is damaged: its log has no beginning; start a new run")
         if history.sessions[0].fingerprint != problem.fingerprint:
             raise UserError(
                 f"{problem.folder} has changed since {folder} began, so scores would not compare; "
@@ -100,9 +110,10 @@ def _resume(arguments: Sequence[str]) -> int:
         run = _Run(folder=folder, settings=settings, problem=problem, history=history)
         if history.is_spent(settings.budget):
             return run.finish(stopped=False)
+        weights = find_weights(settings.model)
         with (
             EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool,
-            _language_model(settings) as model,
+            _language_model(settings, weights) as model,
         ):
             return run.evolve(log, pool, model, _operators(settings, problem, model))
 
@@ -176,10 +187,9 @@ def _first_verdict(pool: EvaluatorPool, problem: Problem) -> Verdict:
 
 
 @contextmanager
-def _language_model(settings: RunSettings) -> Iterator[LanguageModel]:
+def _language_model(settings: RunSettings, weights: Path) -> Iterator[LanguageModel]:
     _log.info("loading %s", settings.model.name)
-    folder = find_weights(settings.model)
-    model = LanguageModel(settings=settings.model, folder=folder, seed=settings.seed)
+    model = LanguageModel(settings=settings.model, folder=weights, seed=settings.seed)
     try:
         yield model
     finally:
@@ -237,29 +247,44 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 
 def _default_name(settings: RunSettings) -> str:
     problem = Path(settings.problem).name
-    return f"{problem}-{settings.model.name}-s{settings.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return f"{problem}-{settings.model.name}-s{settings.seed}-{_now()}"
+
+
+def _now() -> str:
+    return time.strftime("%Y%m%d-%H%M%S")
 
 
 def _sweep(arguments: Sequence[str]) -> int:
     """Run every combination of values, each in a process of its own, one after the other.
 
     A process of its own gives each run the whole machine and leaves nothing behind in the next.
+    The runs lie in one folder, ``name`` under ``runs``, each under the values that set it apart.
     """
-    parent = Path("runs") / f"multirun-{time.strftime('%Y%m%d-%H%M%S')}"
-    jobs = [
-        [*job, f"runs={parent}", f"name={'_'.join(job) or 'default'}"]
-        for job in config.expand(arguments)
-    ]
-    for job in jobs:
-        config.resolve(job)  # all are checked before the first one starts
+    jobs = config.expand(arguments)
+    # All are checked before the first one starts.
+    settings = [config.resolve(job) for job in jobs]
+    common = set(jobs[0]).intersection(*jobs)
+    parent = Path(settings[0].runs) / (settings[0].name or f"multirun-{_now()}")
+    if parent.exists():
+        raise UserError(f"{parent} exists; give another name=")
     codes = []
-    for number, job in enumerate(jobs, start=1):
-        _log.info("run %d of %d: %s", number, len(jobs), " ".join(job))
-        command = [sys.executable, "-m", "engine.run", *job]
-        codes.append(subprocess.run(command, check=False).returncode)
-        if codes[-1] == 130:
-            break  # Ctrl-C ends the sweep, not one run of it
-    return max(codes)
+    with _interruptible() as stopped:
+        for number, job in enumerate(jobs, start=1):
+            apart = "_".join(each for each in job if each not in common).replace("/", "-")
+            _log.info("run %d of %d: %s", number, len(jobs), apart)
+            command = [sys.executable, "-m", "engine.run", *job]
+            command += [f"runs={_quoted(str(parent))}", f"name={_quoted(apart or 'only')}"]
+            codes.append(subprocess.run(command, check=False).returncode)
+            if stopped() or codes[-1] == 130:
+                return 130  # Ctrl-C ends the sweep, not one run of it
+    return next((code for code in codes if code != 0), 0)
+
+
+def _quoted(text: str) -> str:
+    """Return ``text`` as a string of Hydra's grammar, in which a bare ``=`` is an error."""
+    # A backslash is only special before a quote.
+    doubled = re.sub(r"(\\+)(?='|\Z)", r"\1\1", text)
+    return "'" + doubled.replace("'", r"\'") + "'"
 
 
 if __name__ == "__main__":

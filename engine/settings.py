@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from engine.core import UserError
 
 OPERATORS = ("infill", "rewrite", "diff")
+MOST_CHILDREN = 4096
+MOST_WORKERS = 1024
+_NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +101,8 @@ class RunSettings:
     Attributes:
         problem: folder of the problem.
         runs: folder under which each run has its own.
-        name: the run's folder in it; None for a name made of problem, model, seed and time.
+        name: of the run's folder in it, one part of a path; None for a name made of problem,
+            model, seed and time.
         seed: from which all random choices of the run derive.
     """
 
@@ -120,6 +124,7 @@ def check(settings: RunSettings) -> None:
     """
     search, budget, model = settings.search, settings.budget, settings.model
     _require(search.k >= 1, "search.k", search.k, "1 or more")
+    _require(search.k <= MOST_CHILDREN, "search.k", search.k, f"at most {MOST_CHILDREN}")
     _require(
         0 < search.temperature_min < math.inf,
         "search.temperature_min",
@@ -137,17 +142,27 @@ def check(settings: RunSettings) -> None:
     _check_operators(search.operators)
     _require(budget.candidates >= 0, "budget.candidates", budget.candidates, "0 or more")
     _require(
-        budget.seconds is None or budget.seconds >= 0,
+        budget.seconds is None or 0 <= budget.seconds < math.inf,
         "budget.seconds",
         budget.seconds,
-        "0 or more, or null for no limit",
+        "0 or more and finite, or null for no limit",
     )
+    workers = settings.evaluation.workers
+    _require(workers >= 1, "evaluation.workers", workers, "1 or more")
+    _require(workers <= MOST_WORKERS, "evaluation.workers", workers, f"at most {MOST_WORKERS}")
+    _check_model(model)
+    _require(settings.runs != "", "runs", settings.runs, "a folder")
     _require(
-        settings.evaluation.workers >= 1,
-        "evaluation.workers",
-        settings.evaluation.workers,
-        "1 or more",
+        settings.name is None or _is_folder_name(settings.name),
+        "name",
+        settings.name,
+        f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null",
     )
+    _require(0 <= settings.seed < 2**63, "seed", settings.seed, "between 0 and 2^63 - 1")
+
+
+def _check_model(model: ModelSettings) -> None:
+    _require(model.path != "", "model.path", model.path, "a folder or a hub id, or null")
     _require(model.max_model_len >= 256, "model.max_model_len", model.max_model_len, "256 or more")
     _require(
         1 <= model.max_tokens < model.max_model_len,
@@ -168,13 +183,21 @@ def check(settings: RunSettings) -> None:
         model.threads,
         "1 or more, or null for all cores",
     )
-    _require(0 <= settings.seed < 2**63, "seed", settings.seed, "between 0 and 2^63 - 1")
+
+
+def _is_folder_name(name: str) -> bool:
+    return (
+        name not in ("", ".", "..")
+        and "/" not in name
+        and name.isprintable()
+        and len(name.encode()) <= _NAME_BYTES
+    )
 
 
 def _check_parent(parent: ParentSettings) -> None:
     _require(0 <= parent.p_elite <= 1, "search.parent.p_elite", parent.p_elite, "from 0 to 1")
     _require(
-        0 <= parent.p_uniform <= 1 - parent.p_elite,
+        parent.p_uniform >= 0 and parent.p_elite + parent.p_uniform <= 1,
         "search.parent.p_uniform",
         parent.p_uniform,
         "from 0 to 1 - search.parent.p_elite",
@@ -183,7 +206,7 @@ def _check_parent(parent: ParentSettings) -> None:
         0 <= parent.gamma < math.inf, "search.parent.gamma", parent.gamma, "0 or more and finite"
     )
     _require(
-        0 < parent.epsilon < math.inf, "search.parent.epsilon", parent.epsilon, "above 0 and finite"
+        0 < parent.epsilon <= 1, "search.parent.epsilon", parent.epsilon, "above 0 and at most 1"
     )
 
 
@@ -196,13 +219,13 @@ def _check_operators(operators: Mapping[str, float]) -> None:
     for name, weight in operators.items():
         _require(0 <= weight < math.inf, f"search.operators.{name}", weight, "0 or more and finite")
     _require(
-        sum(operators.values()) > 0,
+        0 < sum(operators.values()) < math.inf,
         "search.operators",
         dict(operators),
-        "a mix with at least one weight above 0",
+        "a mix with at least one weight above 0, and a finite sum",
     )
 
 
 def _require(holds: bool, key: str, value: object, must_be: str) -> None:
     if not holds:
-        raise UserError(f"{key} is {value}; it must be {must_be}")
+        raise UserError(f"{key} is {value!r}; it must be {must_be}")

@@ -4,7 +4,8 @@ The face of the package is `EvaluatorPool`. A candidate's life from there on:
 
 - `pool` queues it; `lane` keeps one live worker and runs it there, replacing a lost worker;
 - `process` starts and kills a worker (`worker`, a warm fork server in an interpreter of its own);
-- the worker forks a child, in which `program` executes the text and `contract` packs the arrays;
+- the worker forks a confined `child`, in which `program` executes the text and `contract` packs
+  the arrays;
 - back here, `verdict` checks the bytes against the contract again and calls the problem's scorer.
 
 `wire` is the format between the processes, `tree` kills what a candidate left running, and

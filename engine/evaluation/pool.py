@@ -36,7 +36,7 @@ class EvaluatorPool:
     """Evaluates programs for one problem in ``workers`` processes; a context manager.
 
     The constructor returns at once; the workers warm up meanwhile. Every method may be called
-    from any thread.
+    from any thread. With several workers, the problem's ``score`` runs in several threads at once.
     """
 
     def __init__(self, *, problem: Problem, workers: int) -> None:

@@ -15,19 +15,18 @@ import gc
 import importlib
 import math
 import os
-import random
 import select
 import signal
 import socket
 import sys
 import time
-import traceback
 from typing import NoReturn
 
 import numpy as np
 
-from engine.core import Array, Case
-from engine.evaluation import _native, program, tree, wire
+from engine.core import Array
+from engine.evaluation import _native, tree, wire
+from engine.evaluation.child import EXIT_RETURNED, Child, InChild, run_child
 from engine.evaluation.contract import packed_size
 from engine.evaluation.wire import Ended, Observation, Setup
 
@@ -60,12 +59,19 @@ OUTPUT_BYTES = 2048
 
 _READ_BYTES = 1 << 16
 _DRAIN_READS = 32  # a pipe holds at most 1 MiB unless the administrator allowed more
-_RESULT_FD = 3
-_EXIT_RETURNED, _EXIT_RAISED, _EXIT_INTERNAL = 0, 1, 70
 
 
 def main() -> None:
     """Serve programs until the other side of the socket is closed."""
+    try:
+        _serve()
+        return
+    except InChild as forked:
+        child = forked.child
+    run_child(child)
+
+
+def _serve() -> None:
     parent, fd = map(int, sys.argv[1:])
     _native.die_with_parent(parent=parent, signal=signal.SIGTERM)
     _native.adopt_orphans()
@@ -82,7 +88,7 @@ def main() -> None:
     except wire.Lost:
         return  # the pool is closed, or its process has ended
     finally:
-        tree.kill_and_reap_descendants()
+        tree.kill_and_reap_descendants()  # a forked child, which passes here too, has none
 
 
 def _leave(signum: int, frame: object) -> NoReturn:
@@ -105,6 +111,7 @@ def _warm_up() -> None:
         return result
 
     numba.njit(total)(np.ones(2))  # the first compilation loads the compiler's own tables
+    np.random.seed(0)  # every candidate starts from the same state, on every worker
     gc.collect()
     gc.freeze()
 
@@ -124,7 +131,7 @@ def _observe(setup: Setup, text: str) -> Observation:
         peak_bytes = max(peak_bytes, peak)
         results.append(bytes(run.result))
         output += run.output
-        if ended is not Ended.EXIT or exit_code != _EXIT_RETURNED:
+        if ended is not Ended.EXIT or exit_code != EXIT_RETURNED:
             break
     return Observation(
         ended=ended,
@@ -148,11 +155,19 @@ class _ChildRun:
         self._result_fd, self._output_fd = result_read, output_read
         for fd in self._fds:
             os.set_blocking(fd, False)
-        self._worker = os.getpid()
+        worker = os.getpid()
         self._started = time.monotonic()
         self._pid = os.fork()
         if self._pid == 0:
-            _be_child(self._worker, setup, text, case_index, result_write, output_write)
+            child = Child(
+                worker=worker,
+                setup=setup,
+                program=text,
+                case_index=case_index,
+                result_fd=result_write,
+                output_fd=output_write,
+            )
+            raise InChild(child)
         os.close(result_write)
         os.close(output_write)
         self._pidfd = os.pidfd_open(self._pid)
@@ -213,59 +228,6 @@ class _ChildRun:
                 if len(self.result) > most:
                     return Ended.OVERSIZE
         return Ended.EXIT
-
-
-def _be_child(
-    worker: int,
-    setup: Setup,
-    text: str,
-    case_index: int | None,
-    result_fd: int,
-    output_fd: int,
-) -> NoReturn:
-    """Shut every door that can be shut here, run the program, and never return."""
-    exit_code = _EXIT_INTERNAL
-    try:
-        os.setsid()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _native.die_with_parent(parent=worker, signal=signal.SIGKILL)
-        _redirect(result_fd, output_fd)
-        _native.confine(
-            memory_bytes=setup.memory_bytes,
-            cpu_seconds=math.ceil(setup.seconds) + 1,
-            file_bytes=0,
-        )
-        # Every candidate starts from the same state; Python reseeds `random` in each fork.
-        random.seed(0)
-        np.random.seed(0)
-        result = program.run(text, setup.entry_point, _own_cases(setup, case_index))
-        view = memoryview(result)
-        while view:
-            view = view[os.write(_RESULT_FD, view) :]
-        exit_code = _EXIT_RETURNED if result.startswith(wire.RETURNED) else _EXIT_RAISED
-    except BaseException:  # whatever it is, this process must not go on as a second fork server
-        traceback.print_exc()
-    finally:
-        os._exit(exit_code)
-
-
-def _redirect(result_fd: int, output_fd: int) -> None:
-    """Leave four descriptors open: nothing to read, two to print to, and the result."""
-    null = os.open(os.devnull, os.O_RDONLY)
-    # Move the pipes out of the way first, so that no dup2 closes one still to be copied.
-    safe_result, safe_output, safe_null = (os.dup(fd) for fd in (result_fd, output_fd, null))
-    os.dup2(safe_null, 0)
-    os.dup2(safe_output, 1)
-    os.dup2(safe_output, 2)
-    os.dup2(safe_result, _RESULT_FD)
-    os.closerange(_RESULT_FD + 1, os.sysconf("SC_OPEN_MAX"))
-
-
-def _own_cases(setup: Setup, case_index: int | None) -> list[Case]:
-    """Return the cases to run; an isolated child forgets the others before the program runs."""
-    if case_index is not None:
-        setup.cases[:] = [setup.cases[case_index]]
-    return setup.cases
 
 
 if __name__ == "__main__":

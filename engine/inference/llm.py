@@ -34,6 +34,7 @@ class Sampling:
     stop: tuple[str, ...]
     max_tokens: int
     banned: tuple[int, ...] = ()
+    grammar: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,10 +115,10 @@ class LanguageModel:
 
 
 class FanOut:
-    """The K children of one prompt while they are generated; iterate to run the engine.
+    """The K children of one prompt while they are generated.
 
-    Each step of the iteration yields a child that finished, in the order they finish. A caller
-    that stops iterating must call `abort` for the rest (or `close`).
+    Call `step` as long as `is_running`, or iterate to get the children in the order they finish.
+    A caller that stops earlier must call `close`.
     """
 
     def __init__(
@@ -125,6 +126,7 @@ class FanOut:
     ) -> None:
         from vllm import SamplingParams
         from vllm.inputs import tokens_input
+        from vllm.sampling_params import StructuredOutputsParams
 
         self._engine = engine
         self._prompt_tokens = len(token_ids)
@@ -140,22 +142,33 @@ class FanOut:
                 stop=list(each.stop),
                 max_tokens=each.max_tokens,
                 logit_bias=dict.fromkeys(each.banned, _BANNED) or None,
+                structured_outputs=(
+                    StructuredOutputsParams(grammar=each.grammar) if each.grammar else None
+                ),
             )
             engine.add_request(request_id, tokens_input(token_ids), params)
         self._seconds += time.perf_counter() - began
 
     def __iter__(self) -> Iterator[Generation]:
-        """Step the engine until every child is finished or aborted."""
-        while True:
-            while self._finished:
-                yield self._finished.pop(0)
-            if not self._running:
-                return
+        """Step until every child was handed out."""
+        while self.is_running:
+            yield from self.step()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a child that was not handed out yet."""
+        return bool(self._running or self._finished)
+
+    def step(self) -> list[Generation]:
+        """Run the engine for one step; return the children that finished, most often none."""
+        if self._running and not self._finished:
             began = time.perf_counter()
             outputs = self._engine.step()
             self._seconds += time.perf_counter() - began
             for output in outputs:
                 self._take(output)
+        finished, self._finished = self._finished, []
+        return finished
 
     def abort(self, index: int) -> None:
         """End child ``index`` now; it is still handed out, with what vLLM had counted for it."""
@@ -206,6 +219,7 @@ def _engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
         "max_num_seqs": _MAX_NUM_SEQS,
         "enable_prefix_caching": True,
         "disable_log_stats": False,
+        "use_tqdm_on_load": False,
     }
     if not current_platform.is_cpu():
         return EngineArgs(gpu_memory_utilization=settings.gpu_memory_utilization, **common)

@@ -21,7 +21,7 @@ def find_weights(settings: ModelSettings) -> Path:
     """
     if settings.path is None:
         return embedded_model(Path(settings.cache_dir))
-    folder = Path(settings.path).expanduser()
+    folder = _expanded(settings.path)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise UserError(
@@ -41,6 +41,13 @@ def find_weights(settings: ModelSettings) -> Path:
     return _in_hub_cache(settings.path)
 
 
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # `~somebody` who has no home here
+        raise UserError(f"model path {path!r} can't be resolved: {error}") from error
+
+
 def _in_hub_cache(model_id: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
@@ -49,6 +56,6 @@ def _in_hub_cache(model_id: str) -> Path:
         return Path(snapshot_download(model_id, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as error:
         raise UserError(
-            f"model {model_id!r} is not on this machine, and a run makes no connection; "
-            f"download it first (`hf download {model_id}`), or give model.path=DIR, or use model=smollm2"
+            f"model {model_id!r} is not on this machine, and a run makes no connection; download "
+            f"it first (`hf download {model_id}`), or give model.path=DIR, or use model=smollm2"
         ) from error

@@ -11,7 +11,7 @@ Does not cover retries: a block that does not apply fails the child.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from engine import program as programs
 from engine.core import Candidate, Generation, Problem, Prompt, Proposal, UserError
@@ -30,9 +30,9 @@ _ASK_DIFF = (
     "this form and nothing else; the search lines have to stand in the program letter by letter:\n"
     "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
 )
-_FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
-_BLOCK = re.compile(
-    r"^<{5,} SEARCH[ \t]*\n(.*?)^={5,}[ \t]*\n(.*?)^>{5,} REPLACE", re.DOTALL | re.MULTILINE
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_SEARCH, _DIVIDER, _REPLACE = (
+    re.compile(mark) for mark in (r"<{5,} SEARCH\s*$", r"={5,}\s*$", r">{5,} REPLACE\b")
 )
 
 
@@ -50,8 +50,9 @@ class Rewrite:
 
     def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
         """Return the last fenced block that parses, or the whole answer if that does."""
-        blocks = [match.group(1) for match in _FENCED.finditer(generation.text)]
-        for block in [*reversed(blocks), generation.text]:
+        text = "\n".join(_lines(generation.text))
+        blocks = [match.group(1) for match in _FENCED.finditer(text)]
+        for block in [*reversed(blocks), text]:
             program = block.strip() + "\n"
             # A bare "Sure" is valid Python too; a program defines something.
             if "def " in program and programs.parse(program) is not None:
@@ -81,31 +82,52 @@ def apply_blocks(program: str, text: str) -> str | None:
     """Apply the search/replace blocks in ``text`` in order.
 
     A search text has to stand in the program as whole lines; trailing spaces do not count. Where it
-    stands more than once, the first place is changed.
+    stands more than once, the first place is changed. A block that does not end is left out.
 
     Returns:
         The changed program; None if there is no block, or one does not apply.
     """
-    blocks = _BLOCK.findall(text)
+    blocks = list(_blocks(text))
     if not blocks:
         return None
-    lines = program.splitlines()
+    lines = _lines(program)
     for search, replace in blocks:
-        changed = _replace_lines(lines, search.splitlines(), replace.splitlines())
+        changed = _replace_lines(lines, search, replace)
         if changed is None:
             return None
         lines = changed
     return "\n".join(lines) + "\n"
 
 
+def _lines(text: str) -> list[str]:
+    return [line.rstrip("\r\n") for line in programs.source_lines(text)]
+
+
+def _blocks(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the (search lines, new lines) of each block."""
+    search: list[str] | None = None
+    replace: list[str] | None = None
+    for line in _lines(text):
+        if _SEARCH.match(line):
+            search, replace = [], None
+        elif search is not None and replace is None and _DIVIDER.match(line):
+            replace = []
+        elif search is not None and replace is not None and _REPLACE.match(line):
+            yield search, replace
+            search = replace = None
+        elif search is not None:
+            (search if replace is None else replace).append(line)
+
+
 def _replace_lines(
     lines: Sequence[str], search: Sequence[str], replace: Sequence[str]
 ) -> list[str] | None:
-    if not search:
-        return None
     wanted = [line.rstrip() for line in search]
+    if not any(wanted):
+        return None  # nothing but blank lines says no place
+    present = [line.rstrip() for line in lines]
     for start in range(len(lines) - len(wanted) + 1):
-        if [line.rstrip() for line in lines[start : start + len(wanted)]] == wanted:
+        if present[start : start + len(wanted)] == wanted:
             return [*lines[:start], *replace, *lines[start + len(wanted) :]]
     return None
 

@@ -6,8 +6,10 @@ shown; asked to go on in the middle of one it writes something that fits, in 24 
 the parent's text up to a place chosen by chance; the parent's rest is not shown. All K children
 fill the same place, so they share every token of the prompt.
 
-Places, with equal chances for each kind (see `KINDS`): a number, an expression, a statement that is
-written anew, a statement that is inserted, and an assignment to a known variable that is inserted.
+Places, chosen by kind (see `KINDS`): a number, an expression, the function that a call names, a
+statement that is written anew, a statement that is inserted, and an assignment to a known variable
+that is inserted. Expressions, numbers and assignments are written under a grammar;
+statements are free text.
 
 Does not cover models that were trained to see what follows the gap (fill-in-the-middle tokens).
 """
@@ -16,27 +18,38 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from engine import program as programs
 from engine.core import Candidate, Gap, Generation, Problem, Prompt, Proposal, UserError
+from engine.prompts.grammar import (
+    call_grammar,
+    count_grammar,
+    expression_grammar,
+    function_grammar,
+    integer_grammar,
+    number_grammar,
+)
 from engine.prompts.operator import Tokenizer, direction_in_words
-from engine.prompts.sites import Site, SiteKind, assigned_before, find_sites
+from engine.prompts.scope import Scope, is_integer, scope_at
+from engine.prompts.sites import Site, SiteKind, find_sites
 
-# Weights of the kinds of places, measured by bench/operators.py.
+# Weights of the kinds of places. docs/log.md has what was measured.
 KINDS = {
     SiteKind.CONSTANT: 1.0,
-    SiteKind.EXPRESSION: 1.0,
-    SiteKind.STATEMENT: 1.0,
-    SiteKind.GAP: 1.5,
+    SiteKind.EXPRESSION: 1.5,
+    SiteKind.FUNCTION: 0.5,
+    SiteKind.STATEMENT: 0.5,
+    SiteKind.GAP: 0.5,
+    SiteKind.ASSIGNMENT: 3.0,
 }
-# Of the insertions, the share that starts with a known variable and `=`.
-ASSIGNMENTS = 0.6
+# Of the assignments, the share that goes on with an imported module and a dot.
+CALLS = 0.8
 # The share of prompts in which the parent's own next token is banned.
 BANS = 0.5
-EXPRESSION_TOKENS = 24
+EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
 MOST_LINES = 3
 
@@ -60,7 +73,7 @@ class Infill:
         if tree is None:
             raise ValueError(f"parent {proposal.parent.id} does not parse")
         site = _choose_site(find_sites(parent, tree), rng)
-        gap = _gap(site, parent, tree, rng)
+        gap, grammar = _gap(site, parent, tree, rng)
         shown = parent[: gap.start] + gap.before
         score = f"# score {proposal.parent.score!r}\n"
         # A word's token holds the space before it, so a prompt must not end in that space.
@@ -82,6 +95,7 @@ class Infill:
             stop=("\n\n",) if gap.whole_lines else ("\n",),
             max_tokens=tokens,
             banned=banned,
+            grammar=grammar,
             gap=gap,
         )
 
@@ -118,18 +132,47 @@ def _choose_site(sites: tuple[Site, ...], rng: np.random.Generator) -> Site:
     return among[int(rng.integers(len(among)))]
 
 
-def _gap(site: Site, parent: str, tree: ast.Module, rng: np.random.Generator) -> Gap:
-    if site.kind in (SiteKind.CONSTANT, SiteKind.EXPRESSION):
-        return Gap(start=site.start, end=site.end)
-    if site.kind is SiteKind.STATEMENT:
-        return Gap(start=site.start, end=site.end, whole_lines=True)
+def _gap(
+    site: Site, parent: str, tree: ast.Module, rng: np.random.Generator
+) -> tuple[Gap, str | None]:
+    """Return what is left out of the parent, and the grammar of what replaces it, if any."""
+    scope = scope_at(tree, line=site.line)
+    modules = programs.known_modules(tree)
     # What is inserted is followed by a new line, indented as the statement that it pushes down.
     after = "\n" + _indentation(parent, site.start)
-    names = assigned_before(parent, tree, site.start)
-    if names and rng.random() < ASSIGNMENTS:
-        name = names[int(rng.integers(len(names)))]
-        return Gap(start=site.start, end=site.end, before=f"{name} = ", after=after)
-    return Gap(start=site.start, end=site.end, after=after, whole_lines=True)
+    targets = tuple(name for name in scope.arrays if name in scope.assignable)
+    if site.kind is SiteKind.STATEMENT:
+        return Gap(start=site.start, end=site.end, whole_lines=True), None
+    if site.kind is SiteKind.ASSIGNMENT and targets:
+        before = f"{_one_of(targets, rng)} = "
+        grammar = expression_grammar(scope, modules=modules)
+        if modules and rng.random() < CALLS:
+            module = _one_of(tuple(modules), rng)
+            before += f"{module}."
+            grammar = call_grammar(scope, module=module, modules=modules)
+        return Gap(start=site.start, end=site.end, before=before, after=after), grammar
+    if site.kind in (SiteKind.GAP, SiteKind.ASSIGNMENT):
+        return Gap(start=site.start, end=site.end, after=after, whole_lines=True), None
+    replacing = _replacing(site, scope, modules) if scope.arrays else None
+    return Gap(start=site.start, end=site.end), replacing
+
+
+def _replacing(site: Site, scope: Scope, modules: Mapping[str, str]) -> str | None:
+    """Return the grammar for what takes the place of an expression: something of its kind."""
+    assert isinstance(site.node, ast.expr)
+    whole = is_integer(site.node, set(scope.integers))
+    if site.kind is SiteKind.FUNCTION:
+        module = site.node.value if isinstance(site.node, ast.Attribute) else None
+        known = isinstance(module, ast.Name) and module.id in modules
+        return function_grammar(modules=modules) if known else None
+    if site.kind is SiteKind.CONSTANT:
+        number = isinstance(getattr(site.node, "value", 0), int | float)
+        return (integer_grammar() if whole else number_grammar()) if number else None
+    return count_grammar(scope) if whole else expression_grammar(scope, modules=modules)
+
+
+def _one_of(names: tuple[str, ...], rng: np.random.Generator) -> str:
+    return names[int(rng.integers(len(names)))]
 
 
 def _indentation(program: str, position: int) -> str:

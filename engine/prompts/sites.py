@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from engine import program as programs
 
 
 class SiteKind(enum.StrEnum):
@@ -17,24 +19,34 @@ class SiteKind(enum.StrEnum):
 
     CONSTANT = "constant"
     EXPRESSION = "expression"
+    FUNCTION = "function"  # what a call names: `np.mean` in `np.mean(x)`
     STATEMENT = "statement"
     GAP = "gap"  # before a statement: something is inserted, nothing replaced
+    ASSIGNMENT = "assignment"  # a gap in a function's own block, for a line `name = ...`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
-    """The characters ``start:end`` of a program, and what they are."""
+    """The characters ``start:end`` of a program, and what they are.
+
+    Attributes:
+        line: where the site starts, from 1.
+        node: the expression or statement; a gap's is the statement that it stands before.
+    """
 
     kind: SiteKind
     start: int
     end: int
+    line: int
+    node: ast.expr | ast.stmt = field(compare=False)
 
 
 def find_sites(program: str, tree: ast.Module) -> tuple[Site, ...]:
     """Return the sites inside the program's functions, in the order they start.
 
     Targets of assignments, f-strings and what decorates or annotates are no sites: what is written
-    there rarely runs. ``return`` at the end of a function is not replaced, only its value.
+    there rarely runs. A ``return`` or a function is not replaced as a whole, only what is in it,
+    and nothing is inserted in the middle of a line.
     """
     offsets = _Offsets(program)
     sites = {
@@ -50,30 +62,56 @@ class _Offsets:
     """Turns the tree's (line, UTF-8 column) into offsets in characters."""
 
     def __init__(self, program: str) -> None:
-        self._lines = program.splitlines(keepends=True)
+        self._lines = programs.source_lines(program)
         self._starts = [0]
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))
 
     def at(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+        return self._starts[line - 1] + len(self._before(line, column))
+
+    def starts_line(self, statement: ast.stmt) -> bool:
+        """Whether a statement is the first on its line, and not the ``if`` in an ``elif``."""
+        before = self._before(statement.lineno, statement.col_offset)
+        return not before.strip() and not self.is_elif(statement)
+
+    def is_elif(self, statement: ast.stmt) -> bool:
+        """Whether a statement is an ``elif``: an ``if`` inside ``orelse``, to the tree."""
+        line = self._lines[statement.lineno - 1].encode()
+        return isinstance(statement, ast.If) and line[statement.col_offset :].startswith(b"elif")
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         assert node.end_lineno is not None and node.end_col_offset is not None
         start = self.at(node.lineno, node.col_offset)
         return start, self.at(node.end_lineno, node.end_col_offset)
 
+    def _before(self, line: int, column: int) -> str:
+        return self._lines[line - 1].encode()[:column].decode()
+
 
 def _sites_in(function: ast.FunctionDef, offsets: _Offsets) -> Iterator[Site]:
     for statement in _statements(function.body):
         start, end = offsets.span(statement)
-        yield Site(kind=SiteKind.GAP, start=start, end=start)
-        if not isinstance(statement, ast.Return | ast.FunctionDef):
-            yield Site(kind=SiteKind.STATEMENT, start=start, end=end)
-        for expression in _expressions(statement):
+        line = statement.lineno
+        if offsets.starts_line(statement) and not getattr(statement, "decorator_list", []):
+            yield Site(kind=SiteKind.GAP, start=start, end=start, line=line, node=statement)
+            if statement in function.body:
+                yield Site(
+                    kind=SiteKind.ASSIGNMENT, start=start, end=start, line=line, node=statement
+                )
+        if _is_replaceable(statement, offsets):
+            yield Site(kind=SiteKind.STATEMENT, start=start, end=end, line=line, node=statement)
+        for kind, expression in _expressions(statement):
             start, end = offsets.span(expression)
-            kind = SiteKind.CONSTANT if _is_number(expression) else SiteKind.EXPRESSION
-            yield Site(kind=kind, start=start, end=end)
+            yield Site(kind=kind, start=start, end=end, line=expression.lineno, node=expression)
+
+
+def _is_replaceable(statement: ast.stmt, offsets: _Offsets) -> bool:
+    if isinstance(statement, ast.Return | ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    if isinstance(statement, ast.ClassDef):
+        return not statement.decorator_list  # which the tree counts among the lines before
+    return not offsets.is_elif(statement)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -82,13 +120,10 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             continue  # a docstring
         yield statement
         for name in ("body", "orelse", "finalbody"):
-            block = getattr(statement, name, [])
-            # `elif` is an `if` inside `orelse` that does not start with `if`: leave it alone.
-            if not (name == "orelse" and isinstance(statement, ast.If)):
-                yield from _statements(block)
+            yield from _statements(getattr(statement, name, []))
 
 
-def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+def _expressions(statement: ast.stmt) -> Iterator[tuple[SiteKind, ast.expr]]:
     """Yield what a statement reads, itself and nested, but not the blocks under it."""
     for name, value in ast.iter_fields(statement):
         if name in ("body", "orelse", "finalbody", "annotation", "decorator_list", "returns"):
@@ -98,17 +133,29 @@ def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
                 yield from _reads(node)
 
 
-def _reads(node: ast.expr) -> Iterator[ast.expr]:
+def _reads(node: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
     if isinstance(node, ast.JoinedStr | ast.Starred | ast.Slice):
         return
-    if not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-        yield node
-    if _is_number(node):
+    if _is_constant(node):
+        yield SiteKind.CONSTANT, node
         return
+    if not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+        yield SiteKind.EXPRESSION, node
     for child in _parts(node):
-        # The base of an attribute or an assigned element is a name that has to stay.
-        if not isinstance(node, ast.Attribute) or not isinstance(child, ast.Name):
+        if isinstance(node, ast.Call) and child is node.func:
+            yield from _called(child)
+        # The base of an attribute is a name that has to stay.
+        elif not isinstance(node, ast.Attribute) or not isinstance(child, ast.Name):
             yield from _reads(child)
+
+
+def _called(function: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
+    """Yield the sites in what a call names: ``np.mean`` as a whole, or what a method is read of."""
+    if isinstance(function, ast.Attribute):
+        if isinstance(function.value, ast.Name):
+            yield SiteKind.FUNCTION, function
+        else:
+            yield from _reads(function.value)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
@@ -126,32 +173,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
                 yield child
 
 
-def _is_number(node: ast.expr) -> bool:
+def _is_constant(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         node = node.operand
     return isinstance(node, ast.Constant)
-
-
-def assigned_before(program: str, tree: ast.Module, position: int) -> tuple[str, ...]:
-    """Return the variables of the function around ``position`` that are assigned before it.
-
-    Loop variables do not count: to assign them changes nothing that lasts.
-    """
-    offsets = _Offsets(program)
-    around = [
-        function
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef)
-        and offsets.span(function)[0] <= position <= offsets.span(function)[1]
-    ]
-    if not around:
-        return ()
-    innermost = max(around, key=lambda function: function.lineno)
-    names = {
-        target.id: None
-        for node in ast.walk(innermost)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and offsets.span(target)[0] < position
-    }
-    return tuple(names)

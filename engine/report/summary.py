@@ -66,5 +66,5 @@ def write_results(
 def _replace(path: Path, text: str) -> None:
     """Write a file in one step, so that a death leaves the old one or the new one."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text)
+    partial.write_text(text, encoding="utf-8")
     partial.replace(path)

@@ -18,6 +18,7 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 
 from engine.core import INITIAL
 from engine.settings import RunSettings
@@ -47,7 +48,7 @@ class Display:
             self._live = Live(console=self._console, auto_refresh=False)
             self._live.__enter__()
         else:
-            self._console.print(self._title, highlight=False)
+            self._print(self._title)
         return self
 
     def __exit__(
@@ -73,7 +74,11 @@ class Display:
         if force or improved or now - self._shown >= _SECONDS_BETWEEN_LINES:
             self._shown, self._best = now, best
             line = " · ".join(f"{name} {value}" for name, value in self._figures().items())
-            self._console.print(line, soft_wrap=True, highlight=False)
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        # As it is: a folder's name may look like rich's markup.
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _figures(self) -> dict[str, str]:
         history, budget = self._history, self._settings.budget
@@ -114,7 +119,7 @@ class Display:
         bar = ProgressBar(
             total=max(1, self._settings.budget.candidates), completed=self._history.evaluated
         )
-        return Panel(Group(figures, bar), title=self._title, title_align="left")
+        return Panel(Group(figures, bar), title=Text(self._title), title_align="left")
 
 
 def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | None) -> None:
@@ -122,7 +127,12 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
     console = Console()
     if program is not None:
         console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
-        console.print(Syntax(program.rstrip(), "python", background_color="default"))
+        if console.is_terminal:
+            console.print(
+                Syntax(program.rstrip(), "python", background_color="default", word_wrap=True)
+            )
+        else:  # letter by letter: `Syntax` cuts off or pads what is wider than the console
+            print(program.rstrip(), file=console.file)
     console.print(
         f"\nBest score {summary['best_score']!r} (initial {summary['initial_score']!r})\n"
         f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
@@ -130,6 +140,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
         f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
+        markup=False,
         highlight=False,
         soft_wrap=True,
     )

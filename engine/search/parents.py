@@ -6,7 +6,8 @@ candidate i with probability proportional to max(eps, s_i)^gamma.
 
 The write-up leaves open how scores become the s_i. Here s_i = (score_i - worst) / (best - worst),
 turned round for a problem that minimises, so the weights do not depend on the scale or the sign of
-a problem's scores; where all scores are equal, all s_i are 1.
+a problem's scores; where all scores are equal, all s_i are 1. The best has s_i = 1, so with eps at
+most 1 the weights have a finite sum above 0, whatever gamma is.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def choose_parent(
 def normalised(candidates: Sequence[Candidate], direction: Direction) -> NDArray[np.float64]:
     """Return the scores from 0 (the worst) to 1 (the best), shape (len(candidates),)."""
     scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
+    scores = scores / max(1.0, float(np.abs(scores).max()))  # or the span could be infinite
     if direction is Direction.MINIMISE:
         scores = -scores
     span = scores.max() - scores.min()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -138,15 +139,27 @@ Event = Session | Call | Child | Verdict
 
 
 def to_json(event: Event) -> str:
-    """Return the event's fields as a JSON object; numbers keep all their digits."""
-    return json.dumps(dataclasses.asdict(event))
+    """Return the event's fields as a JSON object; numbers keep all their digits.
+
+    A metric that isn't finite becomes text, because JSON has no such numbers.
+
+    Raises:
+        ValueError: another number isn't finite.
+    """
+    fields = dataclasses.asdict(event)
+    if isinstance(event, Verdict):
+        fields["metrics"] = {
+            name: value if math.isfinite(value) else str(value)
+            for name, value in event.metrics.items()
+        }
+    return json.dumps(fields, allow_nan=False)
 
 
 def from_json(kind: str, body: str) -> Event:
     """Return the event written by `to_json`.
 
     Raises:
-        ValueError: there is no such kind of event.
+        KeyError, TypeError, ValueError: there is no such kind of event, or it has other fields.
     """
     fields = json.loads(body)
     if kind == Session.KIND:
@@ -159,6 +172,10 @@ def from_json(kind: str, body: str) -> Event:
         refusal = fields.pop("refusal")
         return Child(**fields, refusal=None if refusal is None else Refusal(refusal))
     if kind == Verdict.KIND:
-        failure = fields.pop("failure")
-        return Verdict(**fields, failure=None if failure is None else Failure(failure))
+        failure, metrics = fields.pop("failure"), fields.pop("metrics")
+        return Verdict(
+            **fields,
+            failure=None if failure is None else Failure(failure),
+            metrics={name: float(value) for name, value in metrics.items()},
+        )
     raise ValueError(f"unknown kind of event {kind!r}")

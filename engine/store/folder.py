@@ -7,6 +7,7 @@ when it ends, ``summary.json`` and ``best.py``.
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -39,7 +40,7 @@ def create_run(
         write_config(partial / "config.yaml")
         create_log(partial / DATABASE, events)
         partial.rename(folder)
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:  # SQLite has its own error for a full disk
         raise UserError(f"{folder} can't be made: {error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from engine.core import UserError
-from engine.store.events import Event, from_json, to_json
+from engine.store.events import Event, Session, from_json, to_json
 
 DATABASE = "run.db"
 _LOCK = "run.lock"
@@ -56,11 +56,15 @@ class Recorded:
 class EventLog:
     """The log of one run, held by one process at a time. Use it as a context manager."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, session: int | None = None) -> None:
         """Open the log in ``folder``.
 
+        Args:
+            folder: the run's.
+            session: under which events are written; None for the next one.
+
         Raises:
-            UserError: the folder is not a run, or another process works on it.
+            UserError: the folder is not a run or can't be written, or another process works on it.
         """
         path = folder / DATABASE
         if not path.is_file():
@@ -78,7 +82,8 @@ class EventLog:
         except UserError:
             os.close(self._lock)
             raise
-        self.session = 0 if last is None else last + 1
+        self._path = path
+        self.session = (0 if last is None else last + 1) if session is None else session
 
     def __enter__(self) -> EventLog:
         return self
@@ -94,9 +99,13 @@ class EventLog:
     def append(self, event: Event) -> Recorded:
         """Write ``event`` and return it as it stands in the log; it is on disk by then.
 
+        Seconds count from the `Session` event, or else from the opening of the log.
+
         Raises:
             ValueError: an event of this kind and subject is there already.
         """
+        if isinstance(event, Session):
+            self._began = time.monotonic()
         recorded = Recorded(
             session=self.session, elapsed=time.monotonic() - self._began, event=event
         )
@@ -104,10 +113,17 @@ class EventLog:
         return recorded
 
     def events(self) -> Iterator[Recorded]:
-        """Yield all events in the order they were written."""
-        rows = self._db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
-        for session, elapsed, kind, body in rows:
-            yield Recorded(session=session, elapsed=elapsed, event=from_json(kind, body))
+        """Yield all events in the order they were written.
+
+        Raises:
+            UserError: the file is damaged.
+        """
+        try:
+            rows = self._db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
+            for session, elapsed, kind, body in rows:
+                yield Recorded(session=session, elapsed=elapsed, event=from_json(kind, body))
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{self._path} is damaged: {error}; restore it from a copy") from error
 
     def close(self) -> None:
         """Close the file and let other processes have the run."""
@@ -133,19 +149,26 @@ def create_log(path: Path, events: Iterable[Event]) -> None:
 def _open(path: Path) -> sqlite3.Connection:
     # Opened by URI, so that a file that is gone is an error and not an empty log.
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
-    db.execute("PRAGMA synchronous=FULL")
+    try:
+        db.execute("PRAGMA synchronous=FULL")
+        _check_schema(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check_schema(db: sqlite3.Connection, path: Path) -> None:
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != _APPLICATION_ID:
-        db.close()
         raise UserError(f"{path} is not the log of a run")
     if version != _SCHEMA_VERSION:
-        db.close()
         raise UserError(
             f"{path} has schema {version}, and this version reads {_SCHEMA_VERSION}; "
             "resume the run with the version that began it"
         )
-    return db
+    db.execute("SELECT 1 FROM events LIMIT 1")
 
 
 def _insert(db: sqlite3.Connection, recorded: Recorded) -> None:
@@ -161,7 +184,10 @@ def _insert(db: sqlite3.Connection, recorded: Recorded) -> None:
 
 def _take_lock(folder: Path) -> int:
     """Lock the run for this process; the kernel lets go of the lock when the process dies."""
-    descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UserError(f"{folder} can't be written: {error}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

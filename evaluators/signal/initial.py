@@ -1,4 +1,5 @@
 import numpy as np
+from scipy import ndimage, signal
 
 
 def run_signal_processing(noisy_signal, window_size=20):

@@ -10,7 +10,6 @@ from engine.evaluation import EvaluatorPool
 from engine.problem import load_problem
 
 DOUBLE = Path(__file__).parent / "problems" / "double"
-TAG = "BROOD_TEST_PROCESS"
 
 
 @pytest.fixture(scope="session")

@@ -251,9 +251,10 @@ def test_random_numbers_start_alike_for_every_program(pool: EvaluatorPool) -> No
 
 @pytest.mark.parametrize("detach", ["", "os.setsid()\nif os.fork(): os._exit(0)\n"])
 def test_a_process_left_behind_is_killed(pool: EvaluatorPool, detach: str) -> None:
-    left = "".join(f"    {line}\n" for line in f"{detach}print(os.getpid())\n{SLEEP}".splitlines())
+    tell = "print(os.getpid())\nos.write(write, b'.')\n"
+    left = "".join(f"    {line}\n" for line in f"{detach}{tell}{SLEEP}".splitlines())
     body = (
-        f"read, write = os.pipe()\nif os.fork() == 0:\n{left}time.sleep(0.2)\nreturn 2 * values, 4"
+        f"read, write = os.pipe()\nif os.fork() == 0:\n{left}os.read(read, 1)\nreturn 2 * values, 4"
     )
     evaluation = pool.evaluate(program(body, before="import time"))
     assert evaluation.failure is None, evaluation
@@ -277,6 +278,19 @@ def test_a_program_that_kills_its_fork_server_crashes(pool: EvaluatorPool) -> No
     evaluation = pool.evaluate(program("os.kill(os.getppid(), 9)\nreturn 2 * values, 4"))
     assert_failure(evaluation, Failure.CRASH, "lost 2 times")
     assert pool.evaluate(GOOD).score == 1.0
+
+
+def test_a_program_can_not_lift_its_limits(pool: EvaluatorPool) -> None:
+    body = """
+for name in ("CORE", "FSIZE"):
+    print(name, resource.getrlimit(getattr(resource, f"RLIMIT_{name}")))
+hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+print("room", hard - used <= 1 << 28, resource.getrlimit(resource.RLIMIT_CPU))
+print([line for line in open("/proc/self/status") if line.startswith("NoNewPrivs")])
+return 2 * values, 4"""
+    seen = pool.evaluate(program(body, before="import resource")).artifacts["stdout"]
+    assert seen.startswith("CORE (0, 0)\nFSIZE (0, 0)\nroom True (2, 2)\n['NoNewPrivs:\\t1\\n']\n")
 
 
 def test_a_program_sees_neither_our_environment_nor_our_files(pool: EvaluatorPool) -> None:

@@ -1,0 +1,151 @@
+"""Question: which operators suit a model? What share of their children runs, and what improves?
+
+Method: for each operator alone, and for each seed, a run of the real loop over a fresh population
+(model, evaluator and search as in ``engine.run``; nothing is written to disk) until it has generated
+as many children as asked. All runs share one loaded model and are interleaved seed by seed, so a
+change of the machine's speed meets all operators alike. Shares are over all seeds:
+
+- ``evaluated``: of the children, those that parse, are new, and read no undefined name;
+- ``valid``: of the evaluated ones, those with a score;
+- ``improved``: of the children, those that score better than their parent.
+
+Usage: python -m bench.operators [operators=infill,rewrite,diff] [children=200] [seeds=0,1,2]
+       [KEY=VALUE of engine.run ...]
+The last line printed is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine import config
+from engine.core import INITIAL, Problem
+from engine.evaluation import EvaluatorPool
+from engine.inference import LanguageModel, find_weights, prepare
+from engine.loop import Loop
+from engine.problem import load_problem
+from engine.prompts import Operator, make_operators
+from engine.search import Search
+from engine.settings import RunSettings
+from engine.store import Event, Recorded, RunHistory, Verdict
+
+
+def run_once(
+    *,
+    settings: RunSettings,
+    problem: Problem,
+    model: LanguageModel,
+    pool: EvaluatorPool,
+    operators: Mapping[str, Operator],
+    children: int,
+) -> RunHistory:
+    """Run the loop in memory until ``children`` children were generated."""
+    history = RunHistory(direction=problem.direction)
+    search = Search(settings=settings.search, direction=problem.direction, seed=settings.seed)
+    began = time.monotonic()
+
+    def record(event: Event) -> None:
+        history.fold(Recorded(session=0, elapsed=time.monotonic() - began, event=event))
+
+    first = pool.evaluate(problem.initial_program)
+    record(Verdict.of(INITIAL, first, program=problem.initial_program))
+    search.admit(INITIAL, problem.initial_program, iteration=-1)
+    search.tell(INITIAL, first)
+    Loop(
+        settings=settings,
+        history=history,
+        record=record,
+        search=search,
+        operators=operators,
+        model=model,
+        evaluator=pool,
+        stopped=lambda: len(history.children) >= children,
+    ).run()
+    return history
+
+
+def figures(histories: list[RunHistory]) -> dict[str, Any]:
+    """Return the shares over all runs, and the best score of each."""
+    children = sum(len(history.children) for history in histories)
+    evaluated = sum(history.evaluated for history in histories)
+    valid = sum(history.valid for history in histories)
+    refused: Counter[str] = Counter()
+    for history in histories:
+        refused.update({reason.value: count for reason, count in history.refusals.items()})
+    seconds = sum(history.wall_seconds for history in histories)
+    bests = [history.best.score for history in histories if history.best]
+    return {
+        "children": children,
+        "children_per_second": children / seconds,
+        "evaluated": evaluated / children,
+        "valid": valid / evaluated if evaluated else None,
+        "improved": sum(map(improved, histories)) / children,
+        "refused": {reason: count / children for reason, count in refused.most_common()},
+        "hit_rate": sum(h.cached_prompt_tokens for h in histories)
+        / sum(h.prompt_tokens for h in histories),
+        "best_scores": bests,
+        "median_best_score": statistics.median(bests),
+    }
+
+
+def improved(history: RunHistory) -> int:
+    """Return how many children scored better than their parents."""
+    count = 0
+    for child in history.children.values():
+        verdict, parent = history.verdicts.get(child.id), history.verdicts[child.parent]
+        if verdict and verdict.score is not None and parent.score is not None:
+            count += history.direction.better(verdict.score, parent.score)
+    return count
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print."""
+    options = {"operators": "infill,rewrite,diff", "children": "200", "seeds": "0,1,2"}
+    given = dict(each.split("=", 1) for each in arguments)
+    options.update({key: given.pop(key) for key in list(given) if key in options})
+    names = options["operators"].split(",")
+    seeds = [int(seed) for seed in options["seeds"].split(",")]
+    settings = config.resolve(
+        ["budget.candidates=1000000", "budget.seconds=null"]
+        + [f"{key}={value}" for key, value in given.items()]
+    )
+    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
+    problem = load_problem(Path(settings.problem))
+    histories: dict[str, list[RunHistory]] = {name: [] for name in names}
+    with EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool:
+        model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
+        operators = make_operators(
+            problem=problem, tokenizer=model, max_tokens=settings.model.max_tokens
+        )
+        for seed in seeds:
+            for name in names:
+                one = replace(
+                    settings, seed=seed, search=replace(settings.search, operators={name: 1.0})
+                )
+                history = run_once(
+                    settings=one,
+                    problem=problem,
+                    model=model,
+                    pool=pool,
+                    operators=operators,
+                    children=int(options["children"]),
+                )
+                histories[name].append(history)
+                print(f"seed {seed} {name}: {figures([history])}", flush=True)
+        model.close()
+    result = {name: figures(runs) for name, runs in histories.items()}
+    print(json.dumps({"problem": problem.name, "model": settings.model.name, "operators": result}))
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    main(sys.argv[1:])

@@ -1,0 +1,74 @@
+"""The functions of a module that a grammar offers, and how many arguments they take.
+
+Covers: looking a module over, once. Does not cover what the arguments have to be.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+MOST_ARGUMENTS = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Function:
+    """A function and the numbers of positional arguments, from 1 to `MOST_ARGUMENTS`, it takes."""
+
+    name: str
+    least: int
+    most: int
+
+
+@functools.cache
+def functions_of(module: str) -> tuple[Function, ...]:
+    """Return the functions of ``module`` that have public lower-case names, sorted by name.
+
+    Left out are those that take no argument, or need more than `MOST_ARGUMENTS`. Where a function
+    does not say what it takes, every number counts.
+    """
+    namespace = importlib.import_module(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # looking at a deprecated name warns
+        found = [
+            _function(name, getattr(namespace, name))
+            for name in sorted(dir(namespace))
+            if name.islower() and not name.startswith("_")
+        ]
+    return tuple(function for function in found if function is not None)
+
+
+def _function(name: str, value: object) -> Function | None:
+    if not callable(value) or isinstance(value, type):
+        return None
+    least, most = _arguments(value)
+    if most < 1 or least > MOST_ARGUMENTS:
+        return None
+    return Function(name=name, least=max(1, least), most=min(most, MOST_ARGUMENTS))
+
+
+def _arguments(function: Callable[..., Any]) -> tuple[int, int]:
+    """Return the least and the most positional arguments of ``function``."""
+    inputs = getattr(function, "nin", None)
+    if isinstance(inputs, int):  # a NumPy ufunc, whose further arguments are outputs
+        return inputs, inputs
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C, and silent on what it takes
+        return 1, MOST_ARGUMENTS
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        most = MOST_ARGUMENTS
+    else:
+        most = sum(each.kind in _POSITIONAL for each in parameters)
+    required = [each for each in parameters if each.default is each.empty]
+    if any(each.kind is each.KEYWORD_ONLY for each in required):
+        return MOST_ARGUMENTS + 1, most
+    return sum(each.kind in _POSITIONAL for each in required), most
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

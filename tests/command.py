@@ -1,0 +1,145 @@
+"""``python -m engine.run`` as a user types it, and what a finished run has to look like.
+
+Each command gets a folder of its own for temporary files, so a test can tell what a run left behind
+and which processes belong to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine import program as programs
+from engine.core import INITIAL
+
+SECONDS = 240.0
+"""How long one command may take on a machine that is busy with something else."""
+
+
+def start(
+    *arguments: str, scratch: Path, cwd: Path | None = None, **options: Any
+) -> subprocess.Popen[str]:
+    """Start ``python -m engine.run``; its temporary files go to ``scratch``."""
+    scratch.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "engine.run", *arguments],
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        text=True,
+        cwd=cwd or scratch,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        **options,
+    )
+
+
+def run(
+    *arguments: str, scratch: Path, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python -m engine.run`` to its end."""
+    process = start(
+        *arguments, scratch=scratch, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        out, err = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def wait_until(holds: Callable[[], bool], *, seconds: float = SECONDS, pause: float = 0.02) -> None:
+    """Wait until ``holds``.
+
+    Raises:
+        TimeoutError: it did not come true.
+    """
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nothing happened for {seconds} s")
+        time.sleep(pause)
+
+
+def processes_in(scratch: Path) -> list[int]:
+    """Return the living processes that work in ``scratch`` or have it in their environment."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
+            continue
+        try:
+            alive = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            belongs = str(scratch).encode() in (folder / "environ").read_bytes()
+            inside = (folder / "cwd").readlink().is_relative_to(scratch)
+        except OSError:
+            continue  # it ended, or belongs to somebody else
+        if alive and (belongs or inside):
+            found.append(int(folder.name))
+    return found
+
+
+def count_events(folder: Path) -> int:
+    """Return the number of events in a run's log; 0 before there is one."""
+    try:
+        with sqlite3.connect(f"{(folder / 'run.db').as_uri()}?mode=ro", uri=True) as db:
+            return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the events of a run by kind, in the order they were written."""
+    events: dict[str, list[dict[str, Any]]] = {
+        kind: [] for kind in ("session", "call", "child", "verdict")
+    }
+    with sqlite3.connect(folder / "run.db") as db:
+        for kind, body in db.execute("SELECT kind, body FROM events ORDER BY seq"):
+            events[kind].append(json.loads(body))
+    return events
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return a run's summary."""
+    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    return summary
+
+
+def assert_complete(folder: Path, *, candidates: int) -> None:
+    """Assert that a run reached its budget exactly, and that its summary is what it recorded."""
+    events, summary = read_events(folder), read_summary(folder)
+    children = {child["id"]: child for child in events["child"]}
+    verdicts = {verdict["candidate"]: verdict for verdict in events["verdict"]}
+    evaluated = [child for child in children.values() if child["refusal"] is None]
+
+    assert len(events["verdict"]) == len(verdicts) == candidates + 1
+    assert set(verdicts) == {INITIAL, *(child["id"] for child in evaluated)}
+    assert len(events["child"]) == len(children) == sum(call["k"] for call in events["call"])
+    keys = Counter(programs.program_key(_tree(child["program"])) for child in evaluated)
+    assert set(keys.values()) <= {1}, "a program was evaluated twice"
+    for child in children.values():
+        assert verdicts[child["parent"]]["score"] is not None
+
+    scores = [verdict["score"] for verdict in verdicts.values() if verdict["score"] is not None]
+    assert summary["children"] == len(children)
+    assert summary["candidates"] == candidates
+    assert summary["valid"] == len(scores) - 1
+    assert summary["best_score"] == max(scores)
+    assert summary["initial_score"] == verdicts[INITIAL]["score"]
+    assert summary["refused"] == Counter(
+        child["refusal"] for child in children.values() if child["refusal"] is not None
+    )
+    for name in ("prompt_tokens", "cached_prompt_tokens", "generated_tokens"):
+        assert summary[name] == sum(child[name] for child in children.values())
+    assert summary["hit_rate"] == summary["cached_prompt_tokens"] / summary["prompt_tokens"]
+    assert summary["sessions"] == len(events["session"])
+
+
+def _tree(program: str) -> Any:
+    tree = programs.parse(program)
+    assert tree is not None
+    return tree

@@ -1,0 +1,30 @@
+"""What several test modules share: a run's folder that costs no model to make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import INITIAL, Evaluation
+from engine.problem import load_problem
+from engine.store import Session, Verdict, create_run
+
+
+@pytest.fixture
+def recorded_run(tmp_path: Path) -> Path:
+    """A run of ``signal`` with a budget of no candidates, as it stands after its beginning."""
+    settings = config.resolve(["problem=signal", "budget.candidates=0"])
+    problem = load_problem(Path(settings.problem))
+    evaluation = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
+    folder = tmp_path / "runs" / "recorded"
+    create_run(
+        folder,
+        write_config=lambda path: config.save(settings, path),
+        events=[
+            Session(number=0, engine="0", fingerprint=problem.fingerprint),
+            Verdict.of(INITIAL, evaluation, program=problem.initial_program),
+        ],
+    )
+    return folder

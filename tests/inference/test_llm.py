@@ -1,0 +1,183 @@
+"""The real engine on the embedded model: fan-out, counts, seeds, stop rules, aborts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numba  # before the engine: without a repair, vLLM can't start after it
+import pytest
+
+from engine import config
+from engine.core import Generation, UserError
+from engine.inference import LanguageModel, Sampling, find_weights, prepare
+from engine.settings import ModelSettings
+
+COUNTING = "Numbers: 1, 2, 3, 4, 5, 6, 7, 8,"
+STORY = "Once upon a time, in a village by the sea, there lived an old fisherman who"
+
+
+@pytest.fixture(scope="module")
+def settings() -> ModelSettings:
+    assert numba.__version__
+    return config.resolve(["model=smollm2", "model.max_model_len=1024"]).model
+
+
+@pytest.fixture(scope="module")
+def model(settings: ModelSettings) -> Iterator[LanguageModel]:
+    prepare(threads=settings.threads, kv_cache_gb=settings.kv_cache_gb)
+    model = LanguageModel(settings=settings, folder=find_weights(settings), seed=0)
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def endless(model: LanguageModel) -> tuple[int, ...]:
+    """The token that ends an answer; banning it makes a child run to its length."""
+    return tuple(model.encode("<|im_end|>") + model.encode("<|endoftext|>"))
+
+
+def sampling(
+    seed: int = 0,
+    *,
+    temperature: float = 0.8,
+    max_tokens: int = 8,
+    stop: tuple[str, ...] = (),
+    banned: tuple[int, ...] = (),
+) -> Sampling:
+    return Sampling(
+        temperature=temperature, seed=seed, stop=stop, max_tokens=max_tokens, banned=banned
+    )
+
+
+def texts(model: LanguageModel, prompt: str, *each: Sampling) -> list[str]:
+    fan = model.fanout(token_ids=model.encode(prompt), sampling=each)
+    return [child.text for child in sorted(fan, key=lambda child: child.index)]
+
+
+def test_children_come_one_by_one_as_they_finish(
+    model: LanguageModel, endless: tuple[int, ...]
+) -> None:
+    lengths = [12, 3, 9, 6]
+    fan = model.fanout(
+        token_ids=model.encode(STORY),
+        sampling=[sampling(seed, max_tokens=n, banned=endless) for seed, n in enumerate(lengths)],
+    )
+    steps: list[list[Generation]] = []
+    while fan.is_running:
+        steps.append(fan.step())
+    assert [[child.index for child in step] for step in steps if step] == [[1], [3], [2], [0]]
+    finished = {child.index: child for step in steps for child in step}
+    assert [finished[i].generated_tokens for i in range(4)] == lengths
+    assert {child.finish_reason for child in finished.values()} == {"length"}
+    assert all(child.llm_seconds > 0 for child in finished.values())
+    assert len(steps) == max(lengths)
+
+
+def test_all_children_but_the_first_share_the_prompt(model: LanguageModel) -> None:
+    ids = model.encode(" ".join(f"shared {word}" for word in range(60)))
+    before = model.prefix_cache_count()
+    children = list(model.fanout(token_ids=ids, sampling=[sampling(seed) for seed in range(8)]))
+    after = model.prefix_cache_count()
+    cached = sorted(child.cached_prompt_tokens for child in children)
+    assert [child.prompt_tokens for child in children] == [len(ids)] * 8
+    assert cached[0] == 0
+    assert all(len(ids) - 64 <= count < len(ids) for count in cached[1:])
+    # vLLM's scheduler keeps a count of its own; it has to agree.
+    assert after.queries - before.queries == 8 * len(ids)
+    assert after.hits - before.hits == sum(cached)
+
+
+def test_a_seed_gives_the_same_text_again(model: LanguageModel) -> None:
+    spread = [sampling(7), sampling(8), sampling(7, temperature=1.5)]
+    texts(model, STORY, *spread)  # from now on the prompt is cached
+    first = texts(model, STORY, *spread)
+    assert texts(model, STORY, *spread) == first
+    assert len(set(first)) == 3
+
+
+def test_stop_strings_end_a_child_and_are_not_part_of_it(model: LanguageModel) -> None:
+    fan = model.fanout(
+        token_ids=model.encode(COUNTING),
+        sampling=[sampling(seed, temperature=0.2, stop=(",", "\n")) for seed in range(4)],
+    )
+    children = list(fan)
+    assert "stop" in {child.finish_reason for child in children}
+    assert not any("," in child.text or "\n" in child.text for child in children)
+
+
+def test_a_banned_token_never_appears(model: LanguageModel) -> None:
+    (nine,) = model.encode("9")
+    free = texts(model, COUNTING, *[sampling(seed, temperature=0.2) for seed in range(4)])
+    assert any("9" in text for text in free)
+    spread = [sampling(seed, temperature=0.2, banned=(nine,)) for seed in range(4)]
+    assert not any("9" in text for text in texts(model, COUNTING, *spread))
+
+
+def test_abort_ends_one_child_at_once(model: LanguageModel, endless: tuple[int, ...]) -> None:
+    fan = model.fanout(
+        token_ids=model.encode(STORY),
+        sampling=[sampling(seed, max_tokens=10, banned=endless) for seed in range(3)],
+    )
+    fan.step()
+    fan.step()
+    fan.abort(1)
+    (aborted,) = fan.step()
+    assert (aborted.index, aborted.finish_reason, aborted.generated_tokens) == (1, "abort", 2)
+    assert aborted.prompt_tokens == len(model.encode(STORY))
+    rest = list(fan)
+    assert {(c.index, c.finish_reason, c.generated_tokens) for c in rest} == {
+        (0, "length", 10),
+        (2, "length", 10),
+    }
+    fan.abort(1)  # once more, after its end: nothing
+    assert not fan.is_running
+
+
+def test_a_child_aborted_before_its_first_token_counts_nothing(model: LanguageModel) -> None:
+    fan = model.fanout(token_ids=model.encode(STORY), sampling=[sampling()])
+    fan.abort(0)
+    (aborted,) = fan
+    assert (aborted.text, aborted.prompt_tokens, aborted.generated_tokens) == ("", 0, 0)
+
+
+def test_close_in_mid_flight_leaves_the_engine_usable(
+    model: LanguageModel, endless: tuple[int, ...]
+) -> None:
+    left = model.fanout(
+        token_ids=model.encode(STORY),
+        sampling=[sampling(seed, max_tokens=200, banned=endless) for seed in range(4)],
+    )
+    left.step()
+    left.close()
+    assert not left.is_running
+    assert list(left) == []
+    fan = model.fanout(
+        token_ids=model.encode(COUNTING), sampling=[sampling(max_tokens=5, banned=endless)]
+    )
+    steps = 0
+    children: list[Generation] = []
+    while fan.is_running:
+        children += fan.step()
+        steps += 1
+    assert [child.generated_tokens for child in children] == [5]
+    assert steps == 5
+
+
+def test_a_prompt_that_leaves_no_room_is_an_error(model: LanguageModel) -> None:
+    ids = model.encode("word ") * 600
+    with pytest.raises(ValueError, match="exceed the model's 1024"):
+        model.fanout(token_ids=ids[:1020], sampling=[sampling(max_tokens=8)])
+    fan = model.fanout(token_ids=ids[:1000], sampling=[sampling(max_tokens=4)])
+    assert len(list(fan)) == 1
+
+
+@pytest.mark.parametrize("content", ["{}", "not JSON", '{"model_type": "llama"}'])
+def test_a_folder_that_is_no_model_is_an_error_that_names_it(
+    model: LanguageModel, settings: ModelSettings, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(UserError, match=r"can't be loaded: .*model\.path=DIR") as raised:
+        LanguageModel(settings=replace(settings, path=str(tmp_path)), folder=tmp_path, seed=0)
+    assert str(tmp_path) in str(raised.value)

@@ -1,0 +1,305 @@
+"""The operators for models that follow instructions: what they ask and how they read answers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core import Candidate, Direction, Generation, Problem, Prompt, Proposal, UserError
+from engine.problem import load_problem, shipped
+from engine.prompts import Diff, Rewrite
+from engine.prompts.chat import apply_blocks
+
+
+class Words:
+    """A tokenizer that gives each word a number."""
+
+    def __init__(self, max_model_len: int = 10_000) -> None:
+        self.max_model_len = max_model_len
+        self._numbers: dict[str, int] = {}
+
+    def encode(self, text: str) -> list[int]:
+        return [self._numbers.setdefault(word, len(self._numbers)) for word in text.split()]
+
+    def chat(self, *, system: str, user: str) -> str:
+        return f"<s> {system} </s> <u> {user} </u> <a>"
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return replace(load_problem(Path(shipped()["signal"])), statement="Make f good. ½")
+
+
+PARENT = Candidate(id="p", program="def f(x):\n    return x\n", score=0.1 + 0.2)
+HISTORY = (
+    Candidate(id="a", program="\n\ndef f(x):\n    return 1\n\n", score=0.4),
+    Candidate(id="b", program="def f(x):\n    return 2\n", score=1e-20),
+)
+
+
+def proposal(*history: Candidate) -> Proposal:
+    return Proposal(iteration=3, parent=PARENT, history=history, operator="diff", k=2, seed=1)
+
+
+def generation(text: str) -> Generation:
+    return Generation(
+        index=0,
+        text=text,
+        finish_reason="stop",
+        prompt_tokens=1,
+        cached_prompt_tokens=0,
+        generated_tokens=1,
+        llm_seconds=0.0,
+    )
+
+
+PROMPT = Prompt(token_ids=(1,), text="", stop=(), max_tokens=5)
+
+
+def rewritten(problem: Problem, text: str) -> str | None:
+    operator = Rewrite(problem=problem, tokenizer=Words(), max_tokens=100)
+    return operator.parse(parent=PARENT, prompt=PROMPT, generation=generation(text))
+
+
+# The prompt.
+
+
+@pytest.mark.parametrize("operator", [Rewrite, Diff])
+def test_what_changes_least_stands_first(
+    problem: Problem, operator: type[Rewrite] | type[Diff]
+) -> None:
+    words = Words()
+    prompt = operator(problem=problem, tokenizer=words, max_tokens=77).compose(proposal(*HISTORY))
+    marks = [
+        "<s> You improve Python programs.",
+        "# Task\nMake f good. ½\n\nHigher scores are better.",
+        "# Earlier program, score 0.4\n```python\ndef f(x):\n    return 1\n```",
+        "# Earlier program, score 1e-20\n```python\ndef f(x):\n    return 2\n```",
+        "# Current program, score 0.30000000000000004\n```python\ndef f(x):\n    return x\n```",
+        "</u> <a>",
+    ]
+    places = [prompt.text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert prompt.token_ids == tuple(words.encode(prompt.text))
+    assert (prompt.stop, prompt.max_tokens, prompt.gap) == ((), 77, None)
+
+
+def test_a_parents_prompt_starts_as_its_siblings_do(problem: Problem) -> None:
+    operator = Rewrite(problem=problem, tokenizer=Words(), max_tokens=10)
+    one = operator.compose(proposal(*HISTORY)).text
+    sibling = replace(PARENT, program="def f(x):\n    return 9\n")
+    other = operator.compose(replace(proposal(*HISTORY), parent=sibling)).text
+    start = one.index("    return x")
+    assert other[:start] == one[:start]
+
+
+def test_a_problem_that_minimises_says_so(problem: Problem) -> None:
+    down = replace(problem, direction=Direction.MINIMISE)
+    text = Diff(problem=down, tokenizer=Words(), max_tokens=5).compose(proposal()).text
+    assert "Lower scores are better." in text and "Earlier program" not in text
+
+
+def test_history_that_does_not_fit_is_left_out_worst_first(problem: Problem) -> None:
+    def shown(max_model_len: int) -> list[str]:
+        operator = Rewrite(problem=problem, tokenizer=Words(max_model_len), max_tokens=50)
+        prompt = operator.compose(proposal(*HISTORY))
+        assert len(prompt.token_ids) + 50 <= max_model_len
+        return [
+            score for score in ("0.4", "1e-20") if f"Earlier program, score {score}" in prompt.text
+        ]
+
+    long = Rewrite(problem=problem, tokenizer=Words(), max_tokens=50)
+    sizes = [len(long.compose(proposal(*HISTORY[i:])).token_ids) for i in range(3)]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert shown(sizes[0] + 50) == ["0.4", "1e-20"]
+    assert shown(sizes[0] + 49) == ["1e-20"]
+    assert shown(sizes[1] + 50) == ["1e-20"]
+    assert shown(sizes[1] + 49) == []
+    assert shown(sizes[2] + 50) == []
+    with pytest.raises(UserError, match=rf"candidate p have {sizes[2]} tokens.*max_model_len"):
+        shown(sizes[2] + 49)
+
+
+# Whole programs.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\ndef f(x):\n    return 3\n```",
+        "```\ndef f(x):\n    return 3\n```\n",
+        "```py  \ndef f(x):\n    return 3\n```",
+        "```Python3 title=x\ndef f(x):\n    return 3\n```\nIt is better.\n",
+        "Here:\n\n```python\n\ndef f(x):\n    return 3\n\n\n```\nDone.",
+        "Sure! ```python\ndef f(x):\n    return 3\n```",
+        "```python\r\ndef f(x):\r\n    return 3\r\n```\r\n",
+        "```python\ndef f(x):\n    return 3\n",  # cut off, or no end
+        "```python\ndef f(x):\n    return 2\n```\nBetter:\n```python\ndef f(x):\n    return 3\n```",
+        "```python\ndef f(x):\n    return 3\n```\n```python\ndef g(:\n```",
+        "```python\ndef f(x):\n    return 3\n```\n```text\nscore = 1\n```",
+        "```\n```\n```python\ndef f(x):\n    return 3\n```",
+        "def f(x):\n    return 3",
+        "\n\ndef f(x):\n    return 3\n\n",
+    ],
+)
+def test_the_last_block_that_is_a_program_is_the_child(problem: Problem, text: str) -> None:
+    assert rewritten(problem, text) == "def f(x):\n    return 3\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Sure",
+        "```python\n```",
+        "```python\nx = 1\n```",
+        "```python\ndef f(:\n```",
+        "`def `",
+        "\0",
+    ],
+)
+def test_an_answer_without_a_program_gives_no_child(problem: Problem, text: str) -> None:
+    assert rewritten(problem, text) is None
+
+
+def test_fences_inside_a_line_of_the_program_do_not_end_it(problem: Problem) -> None:
+    program = 'def f(x):\n    """Like ```a``` here."""\n    return "```"\n'
+    assert rewritten(problem, f"```python\n{program}```\n") == program
+
+
+# Search and replace.
+
+PROGRAM = "import math\n\n\ndef f(x):\n    y = x\n    y = x\n    return y\n"
+
+
+def block(search: str, replace: str) -> str:
+    return f"<<<<<<< SEARCH\n{search}=======\n{replace}>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (block("    return y\n", "    return -y\n"), PROGRAM.replace("return y", "return -y")),
+        (block("import math\n", ""), PROGRAM.removeprefix("import math\n")),
+        (
+            block("    y = x\n    return y\n", "    return x\n\n\n"),
+            "import math\n\n\ndef f(x):\n    y = x\n    return x\n\n\n",
+        ),
+        # The first place of several.
+        (block("    y = x\n", "    y = 2\n"), PROGRAM.replace("    y = x\n", "    y = 2\n", 1)),
+        # One after the other, the second on what the first made.
+        (
+            block("    y = x\n", "    z = 1\n") + "and\n" + block("    z = 1\n", "    z = 2\n"),
+            PROGRAM.replace("    y = x\n", "    z = 2\n", 1),
+        ),
+        # Trailing blanks, line ends, and marks of other lengths.
+        (block("    return y  \t\n", "    return 0\n"), PROGRAM.replace("return y", "return 0")),
+        (
+            block("    return y\n", "    return 0\n").replace("\n", "\r\n"),
+            PROGRAM.replace("return y", "return 0"),
+        ),
+        (
+            "<<<<< SEARCH  \n    return y\n=====\n    return 0\n>>>>>>>>> REPLACE",
+            PROGRAM.replace("return y", "return 0"),
+        ),
+        # A rule in the new text, a fence around the block, a last block that was cut off.
+        (
+            block("import math\n", "'''\nTitle\n=====\n'''\n"),
+            PROGRAM.replace("import math\n", "'''\nTitle\n=====\n'''\n"),
+        ),
+        ("```\n" + block("import math\n", "") + "```", PROGRAM.removeprefix("import math\n")),
+        (
+            block("import math\n", "") + "<<<<<<< SEARCH\n    return y\n=======\n    ret",
+            PROGRAM.removeprefix("import math\n"),
+        ),
+        # A search that was begun anew.
+        (
+            "<<<<<<< SEARCH\nnothing\n" + block("import math\n", ""),
+            PROGRAM.removeprefix("import math\n"),
+        ),
+    ],
+)
+def test_blocks_are_applied_in_order(text: str, changed: str) -> None:
+    assert apply_blocks(PROGRAM, text) == changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "    return -y",
+        "<<<<<<< SEARCH\n    return y\n=======\n    return 0\n",
+        "    return y\n=======\n    return 0\n>>>>>>> REPLACE\n",
+        block("", "import numpy\n"),
+        block("\n", "import numpy\n"),
+        block("   \n\n", "import numpy\n"),
+        block("return y\n", "return 0\n"),  # not a whole line
+        block("    return\n", "    return 0\n"),
+        block("  return y\n", "  return 0\n"),
+        block("    return y\n    more\n", "    return 0\n"),
+        block("def f(x):\n    return y\n", ""),  # not one after the other
+        block("    return y\n", "    return 0\n") + block("    return y\n", "    return 1\n"),
+    ],
+)
+def test_what_does_not_apply_gives_no_program(text: str) -> None:
+    assert apply_blocks(PROGRAM, text) is None
+
+
+def test_a_change_leaves_the_rest_of_the_program_as_it_is() -> None:
+    program = "s = 'a\x0cb\x1c\u2028\x85c'\n\x0cx = 1  \nlast = '½'"
+    text = block("x = 1\n", "x = 2\n").replace("x = 1", "\x0cx = 1")
+    assert apply_blocks(program, text) == "s = 'a\x0cb\x1c\u2028\x85c'\nx = 2\nlast = '½'\n"
+
+
+def test_a_diff_that_does_not_parse_gives_no_child(problem: Problem) -> None:
+    operator = Diff(problem=problem, tokenizer=Words(), max_tokens=100)
+
+    def child(text: str) -> str | None:
+        return operator.parse(parent=PARENT, prompt=PROMPT, generation=generation(text))
+
+    assert child(block("    return x\n", "    return x + 1\n")) == "def f(x):\n    return x + 1\n"
+    assert child(block("    return x\n", "    return x +\n")) is None
+    assert child(block("    return z\n", "    return x\n")) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["<<<<<<< SEARCH\na\n=======\n", "<<<<<<< SEARCH\n", "=======\n", "```\n"]
+)
+def test_a_model_that_repeats_itself_costs_no_time(problem: Problem, line: str) -> None:
+    began = time.monotonic()
+    assert apply_blocks(PROGRAM, line * 3000) is None
+    assert rewritten(problem, line * 3000) is None
+    assert time.monotonic() - began < 1
+
+
+@given(st.text("ab \n\r\x0c\u2028", max_size=30), st.text("<=> SEARCHPLabc\n`", max_size=80))
+def test_any_answer_is_read_without_an_error(program: str, text: str) -> None:
+    changed = apply_blocks(program, text)
+    assert changed is None or changed.endswith("\n")
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", " c", ""]), min_size=1, max_size=8),
+    st.lists(st.sampled_from(["a", "b", "d", ""]), max_size=3),
+    st.data(),
+)
+def test_a_block_replaces_exactly_the_lines_it_names(
+    lines: list[str], new: list[str], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(lines) - 1))
+    end = data.draw(st.integers(start + 1, len(lines)))
+    search = lines[start:end]
+    changed = apply_blocks(
+        "".join(f"{line}\n" for line in lines),
+        block("".join(f"{line}\n" for line in search), "".join(f"{line}\n" for line in new)),
+    )
+    if not any(search):
+        assert changed is None
+        return
+    first = next(i for i in range(len(lines)) if lines[i : i + len(search)] == search)
+    assert changed == "\n".join([*lines[:first], *new, *lines[first + len(search) :]]) + "\n"

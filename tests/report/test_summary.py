@@ -1,0 +1,156 @@
+"""A run's figures against sums worked out by hand, and the files that hold them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import INITIAL, Evaluation, Failure, Problem, Refusal
+from engine.problem import load_problem
+from engine.report import summarise, write_results
+from engine.settings import RunSettings
+from engine.store import Call, Child, Event, Recorded, RunHistory, Session, Verdict
+
+
+@pytest.fixture(scope="module")
+def settings() -> RunSettings:
+    return config.resolve(["seed=3", "search.k=4", "budget.candidates=10", "budget.seconds=60.5"])
+
+
+@pytest.fixture(scope="module")
+def problem(settings: RunSettings) -> Problem:
+    return load_problem(Path(settings.problem))
+
+
+def child(index: int, refusal: Refusal | None, **tokens: float) -> Child:
+    return Child(
+        id=f"0.{index}",
+        iteration=0,
+        index=index,
+        parent=INITIAL,
+        operator="infill",
+        completion="",
+        finish_reason="stop",
+        program=None if refusal is Refusal.UNPARSED else f"x = {index}  # ½\n",
+        refusal=refusal,
+        prompt_tokens=100,
+        cached_prompt_tokens=int(tokens["cached"]),
+        generated_tokens=int(tokens["generated"]),
+        llm_seconds=tokens["seconds"],
+    )
+
+
+def verdict(name: str, score: float | None, seconds: float) -> Verdict:
+    failure = None if score is not None else Failure.TIMEOUT
+    evaluation = Evaluation(score=score, failure=failure, seconds=seconds)
+    return Verdict.of(name, evaluation, program="x = -1\n" if name == INITIAL else None)
+
+
+def history_of(problem: Problem, *events: tuple[int, float, Event]) -> RunHistory:
+    history = RunHistory(direction=problem.direction)
+    for session, elapsed, event in events:
+        history.fold(Recorded(session=session, elapsed=elapsed, event=event))
+    return history
+
+
+@pytest.fixture
+def history(problem: Problem) -> RunHistory:
+    """Two sessions; four children, of which one is refused and one fails."""
+    call = Call(
+        iteration=0,
+        parent=INITIAL,
+        operator="infill",
+        k=4,
+        prompt="",
+        prompt_tokens=100,
+        temperatures=(),
+        seeds=(),
+    )
+    return history_of(
+        problem,
+        (0, 0.0, Session(number=0, engine="0", fingerprint="f")),
+        (0, 0.0, verdict(INITIAL, 0.4990, 7.0)),
+        (0, 1.0, call),
+        (0, 2.0, child(0, None, cached=0, generated=11, seconds=0.25)),
+        (0, 2.5, child(1, Refusal.UNPARSED, cached=96, generated=13, seconds=0.5)),
+        (0, 3.25, verdict("0.0", 0.6125, 0.125)),
+        (1, 0.5, Session(number=1, engine="0", fingerprint="f")),
+        (1, 1.0, child(2, None, cached=96, generated=17, seconds=1.0)),
+        (1, 2.0, child(3, None, cached=96, generated=19, seconds=2.0)),
+        (1, 3.0, verdict("0.3", 0.5, 0.25)),
+        (1, 4.5, verdict("0.2", None, 2.0)),
+    )
+
+
+def test_the_figures_are_the_sums_of_what_was_recorded(
+    settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    assert summarise(settings=settings, problem=problem, history=history) == {
+        "problem": "signal",
+        "model": "smollm2",
+        "seed": 3,
+        "k": 4,
+        "children": 4,
+        "candidates": 3,
+        "valid": 2,
+        "valid_share": 2 / 3,
+        "refused": {"unparsed": 1},
+        "best_score": 0.6125,
+        "best_candidate": "0.0",
+        "initial_score": 0.4990,
+        "prompt_tokens": 400,
+        "cached_prompt_tokens": 288,
+        "hit_rate": 288 / 400,
+        "generated_tokens": 60,
+        "llm_seconds": 3.75,
+        "evaluation_seconds": 2.375,  # without the initial program's
+        "wall_seconds": 3.25 + 4.5,
+        "sessions": 2,
+        "budget": {"candidates": 10, "seconds": 60.5},
+    }
+
+
+def test_a_run_that_has_only_begun(settings: RunSettings, problem: Problem) -> None:
+    history = history_of(
+        problem,
+        (0, 0.0, Session(number=0, engine="0", fingerprint="f")),
+        (0, 0.0, verdict(INITIAL, 0.4990, 7.0)),
+    )
+    summary = summarise(settings=settings, problem=problem, history=history)
+    assert (summary["children"], summary["candidates"], summary["hit_rate"]) == (0, 0, 0.0)
+    assert (summary["valid_share"], summary["refused"]) == (None, {})
+    assert (summary["best_score"], summary["best_candidate"]) == (0.4990, INITIAL)
+
+
+def test_the_files_hold_the_summary_and_the_best_program(
+    tmp_path: Path, settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    (tmp_path / "summary.json").write_text("an older one")
+    summary = write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
+    assert json.loads((tmp_path / "summary.json").read_text()) == summary
+    assert (tmp_path / "best.py").read_bytes() == "x = 0  # ½\n".encode()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.py", "summary.json"]
+
+
+def test_a_summary_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    (tmp_path / "summary.json").write_text("an older one")
+    (tmp_path / ".summary.json.partial").mkdir()  # so that the new one can't be
+    with pytest.raises(IsADirectoryError):
+        write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
+    assert (tmp_path / "summary.json").read_text() == "an older one"
+    assert not (tmp_path / "best.py").exists()
+
+
+def test_the_summary_names_problem_and_model_as_given(
+    settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    other = replace(settings, model=replace(settings.model, name="some-model"), seed=2**63 - 1)
+    summary = summarise(settings=other, problem=replace(problem, name="ünï"), history=history)
+    assert (summary["problem"], summary["model"]) == ("ünï", "some-model")
+    assert json.loads(json.dumps(summary))["seed"] == 2**63 - 1

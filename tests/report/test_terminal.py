@@ -1,0 +1,77 @@
+"""What is printed where there is no terminal: plain lines, letter by letter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import INITIAL, Direction, Evaluation
+from engine.report import Display, print_result
+from engine.store import Recorded, RunHistory, Session, Verdict
+
+TITLE = "brood · signal · runs[/red]/[bold]x[/bold]" + "-" * 80
+
+
+@pytest.fixture
+def history() -> RunHistory:
+    history = RunHistory(direction=Direction.MAXIMISE)
+    history.fold(
+        Recorded(session=0, elapsed=0.0, event=Session(number=0, engine="0", fingerprint="f"))
+    )
+    return history
+
+
+def take(history: RunHistory, name: str, score: float) -> None:
+    evaluation = Evaluation(score=score, failure=None)
+    event = Verdict.of(name, evaluation, program="x = 1\n")
+    history.fold(Recorded(session=0, elapsed=1.0, event=event))
+
+
+def test_a_line_is_printed_for_each_better_score_and_at_the_end(
+    history: RunHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = config.resolve(["budget.candidates=5", "budget.seconds=null"])
+    with Display(settings=settings, history=history, title=TITLE) as display:
+        display.update()
+        take(history, INITIAL, 0.25)
+        display.update()
+        display.update()  # nothing new, and too early for a line
+        take(history, "0.1", 0.125)
+        display.update()
+        take(history, "0.2", 0.5)
+        display.update()
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert title == TITLE
+    assert [line.split(" · ")[0] for line in lines] == [
+        "best - (initial -)",
+        "best 0.25 (initial 0.25)",
+        "best 0.5 (initial 0.25)",
+        "best 0.5 (initial 0.25)",
+    ]
+    assert "candidates 2/5 · valid 2 (100%)" in lines[-1]
+    assert lines[0].endswith("left -")
+
+
+def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "def f():\n\tx = '" + "[red]" * 40 + "'\n    # [/bold]\n"
+    summary = {
+        "best_candidate": "3.1",
+        "best_score": 0.1234567890123,
+        "initial_score": 0.1,
+        "candidates": 3,
+        "valid": 2,
+        "children": 4,
+        "wall_seconds": 3661.5,
+        "cached_prompt_tokens": 5,
+        "prompt_tokens": 8,
+        "hit_rate": 0.625,
+    }
+    print_result(folder=Path("runs[/red]/x"), summary=summary, program=program)
+    out = capsys.readouterr().out
+    assert program in out
+    assert "Best score 0.1234567890123 (initial 0.1)" in out
+    assert "4 children in 1:01:01" in out
+    assert "hit rate 62.5%" in out
+    assert "Everything is in runs[/red]/x: best.py" in out

@@ -1,0 +1,128 @@
+"""Events as JSON and back: nothing is lost, to the last digit and letter."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core import Evaluation, Failure, Refusal
+from engine.store import Call, Child, Event, Session, Verdict
+from engine.store.events import from_json, to_json
+
+# A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+counts = st.integers(0, 2**63)
+sessions = st.builds(Session, number=counts, engine=texts, fingerprint=texts)
+calls = st.builds(
+    Call,
+    iteration=counts,
+    parent=texts,
+    operator=texts,
+    k=counts,
+    prompt=texts,
+    prompt_tokens=counts,
+    temperatures=st.lists(floats).map(tuple),
+    seeds=st.lists(counts).map(tuple),
+)
+children = st.builds(
+    Child,
+    id=texts,
+    iteration=counts,
+    index=counts,
+    parent=texts,
+    operator=texts,
+    completion=texts,
+    finish_reason=texts,
+    program=st.none() | texts,
+    refusal=st.none() | st.sampled_from(Refusal),
+    prompt_tokens=counts,
+    cached_prompt_tokens=counts,
+    generated_tokens=counts,
+    llm_seconds=floats,
+)
+verdicts = st.builds(
+    Verdict,
+    candidate=texts,
+    score=st.none() | floats,
+    failure=st.none() | st.sampled_from(Failure),
+    message=texts,
+    seconds=floats,
+    peak_bytes=counts,
+    metrics=st.dictionaries(texts, st.floats(allow_nan=False)),
+    artifacts=st.dictionaries(texts, texts),
+    program=st.none() | texts,
+)
+
+
+@given(sessions | calls | children | verdicts)
+def test_an_event_comes_back_as_it_was(event: Event) -> None:
+    text = to_json(event)
+    assert text.isascii()
+
+    def refuse(word: str) -> float:
+        raise AssertionError(f"{word} is no JSON")
+
+    assert isinstance(json.loads(text, parse_constant=refuse), dict)
+    again = from_json(event.KIND, text)
+    assert again == event
+    assert to_json(again) == text
+
+
+def verdict(**changes: object) -> Verdict:
+    plain = Verdict.of("1.0", Evaluation(score=0.1 + 0.2, failure=None, metrics={"score": 0.3}))
+    return dataclasses.replace(plain, **changes)
+
+
+def test_digits_and_metrics_that_are_not_finite_survive() -> None:
+    metrics = {"a": math.inf, "b": -math.inf, "c": math.nan, "d": 5e-324, "e": 0.1 + 0.2}
+    again = from_json("verdict", to_json(verdict(metrics=metrics)))
+    assert isinstance(again, Verdict)
+    assert again.score == 0.30000000000000004
+    assert {name: repr(value) for name, value in again.metrics.items()} == {
+        name: repr(value) for name, value in metrics.items()
+    }
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_score_that_is_not_finite_is_not_written(value: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        to_json(verdict(score=value))
+
+
+def test_an_evaluation_comes_back_from_its_event() -> None:
+    for evaluation in (
+        Evaluation(score=1.5, failure=None, metrics={"score": 1.5}, seconds=0.25, peak_bytes=7),
+        Evaluation(
+            score=None, failure=Failure.MEMORY, message="½ too much", artifacts={"stdout": "\0"}
+        ),
+    ):
+        event = from_json("verdict", to_json(Verdict.of("1.2", evaluation, program="x = 1\n")))
+        assert isinstance(event, Verdict)
+        assert event.evaluation() == evaluation
+        assert (event.subject, event.program) == ("1.2", "x = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("verdicts", lambda fields: fields),
+        ("session", lambda fields: fields),
+        ("verdict", lambda fields: fields | {"more": 1}),
+        ("verdict", lambda fields: {k: v for k, v in fields.items() if k != "failure"}),
+        ("verdict", lambda fields: fields | {"failure": "bad luck"}),
+        ("verdict", lambda fields: fields | {"metrics": {"a": "many"}}),
+    ],
+)
+def test_what_is_no_event_is_an_error(
+    kind: str, change: Callable[[dict[str, object]], object]
+) -> None:
+    body = json.dumps(change(json.loads(to_json(verdict()))))
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        from_json(kind, body)

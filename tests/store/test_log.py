@@ -1,0 +1,241 @@
+"""The event log: durable, nothing twice, one process at a time, and what is not a log is refused."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.core import INITIAL, Evaluation, Failure, Refusal, UserError
+from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run
+
+SESSION = Session(number=0, engine="0", fingerprint="f")
+FIRST = Verdict.of(INITIAL, Evaluation(score=0.1 + 0.2, failure=None), program="x = '½'\n")
+
+
+def child(name: str, refusal: Refusal | None = None) -> Child:
+    iteration, index = name.split(".")
+    return Child(
+        id=name,
+        iteration=int(iteration),
+        index=int(index),
+        parent=INITIAL,
+        operator="infill",
+        completion="\u2028 \U0001f600 \0 '\"",
+        finish_reason="stop",
+        program=f"x = {name}\n",
+        refusal=refusal,
+        prompt_tokens=10,
+        cached_prompt_tokens=9,
+        generated_tokens=3,
+        llm_seconds=0.1 + 0.2,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs" / "one"
+    create_run(
+        folder,
+        write_config=lambda path: path.touch(),
+        events=[SESSION, FIRST],
+    )
+    return folder
+
+
+def events(folder: Path) -> list[Event]:
+    with EventLog(folder) as log:
+        return [recorded.event for recorded in log.events()]
+
+
+def test_what_is_appended_is_read_back_in_order(folder: Path) -> None:
+    call = Call(
+        iteration=0,
+        parent=INITIAL,
+        operator="diff",
+        k=2,
+        prompt="ünï\n",
+        prompt_tokens=2,
+        temperatures=(0.1 + 0.2, 1 / 3),
+        seeds=(2**63 - 1, 0),
+    )
+    failed = Verdict.of("0.1", Evaluation(score=None, failure=Failure.TIMEOUT, message="late"))
+    later: list[Event] = [call, child("0.1"), child("0.0", Refusal.DUPLICATE), failed]
+    with EventLog(folder, session=0) as log:
+        written = [log.append(event) for event in later]
+        assert [each.event for each in written] == later
+        read = list(log.events())
+    assert [each.event for each in read] == [SESSION, FIRST, *later]
+    assert read[2:] == written  # the seconds too, to the last digit
+    assert [each.elapsed for each in read] == sorted(each.elapsed for each in read)
+    assert events(folder) == [SESSION, FIRST, *later]
+
+
+def test_sessions_are_counted_and_each_has_its_own_clock(folder: Path) -> None:
+    with EventLog(folder) as log:
+        assert log.session == 1
+        time.sleep(0.05)
+        log.append(Session(number=1, engine="0", fingerprint="f"))
+        assert log.append(child("0.0")).elapsed < 0.05  # from the session's event on
+    with EventLog(folder) as log:
+        assert log.session == 2
+        assert [recorded.session for recorded in log.events()] == [0, 0, 1, 1]
+    with EventLog(folder) as log:
+        assert log.session == 2  # the last one wrote nothing
+
+
+def test_nothing_is_recorded_twice(folder: Path) -> None:
+    with EventLog(folder) as log:
+        log.append(child("0.0"))
+        for event in (SESSION, FIRST, child("0.0"), child("0.0", Refusal.BUDGET)):
+            with pytest.raises(ValueError, match="is recorded already"):
+                log.append(event)
+        log.append(Verdict.of("0.0", Evaluation(score=1.0, failure=None)))  # another kind
+    assert len(events(folder)) == 4
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from engine.core import INITIAL, Evaluation
+from engine.store import EventLog, Verdict
+with EventLog(Path(sys.argv[1])) as log:
+    for number in range(10**9):
+        log.append(Verdict.of(f"{number}.0", Evaluation(score=number / 7, failure=None)))
+        print(number, flush=True)
+"""
+
+
+def test_what_was_appended_before_a_kill_is_there_and_the_run_is_free_again(folder: Path) -> None:
+    before = len(events(folder))
+    for _ in range(2):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        for _ in range(30):
+            assert process.stdout.readline()
+        with pytest.raises(UserError, match="another process works on"):
+            EventLog(folder)
+        process.send_signal(signal.SIGKILL)
+        told = 30 + len(process.stdout.read().splitlines())
+        assert process.wait() == -signal.SIGKILL
+        kept = events(folder)[before:]
+        # One more may have been written and not told.
+        assert told <= len(kept) <= told + 1
+        for number, event in enumerate(kept):
+            assert isinstance(event, Verdict)
+            assert (event.candidate, event.score) == (f"{number}.0", number / 7)
+        with sqlite3.connect(folder / "run.db") as db:
+            db.execute("DELETE FROM events WHERE seq > ?", (before,))
+
+
+def test_a_second_log_of_the_same_run_is_refused_until_the_first_is_closed(folder: Path) -> None:
+    with EventLog(folder):
+        with pytest.raises(UserError, match="another process works on"):
+            EventLog(folder)
+        code = "import pathlib, sys, engine.store as s; s.EventLog(pathlib.Path(sys.argv[1]))"
+        command = [sys.executable, "-c", code, str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode != 0 and "another process works on" in done.stderr
+    with EventLog(folder) as log:
+        assert len(list(log.events())) == 2
+
+
+def test_a_command_that_the_run_started_does_not_keep_it_locked(folder: Path) -> None:
+    with EventLog(folder):
+        process = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        with EventLog(folder) as log:
+            assert log.session == 1
+    finally:
+        process.kill()
+        process.wait()
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda path: path.unlink(), "is not a run: it has no run.db"),
+        (lambda path: path.write_bytes(b""), "run.db is not the log of a run"),
+        (lambda path: path.write_bytes(b"nonsense " * 1000), "run.db is not the log of a run"),
+        (lambda path: path.write_bytes(path.read_bytes()[:3000]), "run.db"),
+        (
+            lambda path: sql(path, "PRAGMA user_version = 2"),
+            "has schema 2, and this version reads 1",
+        ),
+        (lambda path: sql(path, "PRAGMA application_id = 7"), "run.db is not the log of a run"),
+        (lambda path: sql(path, "DROP VIEW candidates; DROP TABLE events"), "not the log of a run"),
+    ],
+)
+def test_what_is_not_a_log_is_refused_and_left_alone(
+    folder: Path, damage: object, words: str
+) -> None:
+    path = folder / "run.db"
+    assert callable(damage)
+    damage(path)
+    before, opened = path.read_bytes() if path.exists() else None, open_files()
+    for _ in range(2):  # the second time, to see that the lock was let go
+        with pytest.raises(UserError, match=words) as refused:
+            EventLog(folder)
+        assert "\n" not in str(refused.value)
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert open_files() == opened
+
+
+def test_another_programs_database_is_refused(tmp_path: Path) -> None:
+    sql(tmp_path / "run.db", "CREATE TABLE events (a)")
+    with pytest.raises(UserError, match=r"run\.db is not the log of a run"):
+        EventLog(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE events SET body = '{' WHERE seq = 2",
+        "UPDATE events SET body = '[]' WHERE seq = 2",
+        "UPDATE events SET body = '{}' WHERE seq = 2",
+        "UPDATE events SET kind = 'other' WHERE seq = 2",
+    ],
+)
+def test_a_damaged_event_is_reported_with_the_file(folder: Path, change: str) -> None:
+    sql(folder / "run.db", change)
+    with EventLog(folder) as log, pytest.raises(UserError, match=r"run\.db is damaged: "):
+        list(log.events())
+
+
+def test_people_can_ask_for_candidates_in_sql(folder: Path) -> None:
+    odd = Evaluation(
+        score=0.1 + 0.2, failure=None, metrics={"inf": float("inf"), "nan": float("nan")}
+    )
+    with EventLog(folder) as log:
+        log.append(child("0.0"))
+        log.append(Verdict.of("0.0", odd))
+    with sqlite3.connect(folder / "run.db") as db:
+        rows = db.execute("SELECT id, score, operator, parent, program FROM candidates").fetchall()
+    assert rows == [
+        (INITIAL, 0.1 + 0.2, None, None, "x = '½'\n"),
+        ("0.0", 0.1 + 0.2, "infill", INITIAL, "x = 0.0\n"),
+    ]
+
+
+def sql(path: Path, statements: str) -> None:
+    db = sqlite3.connect(path)
+    db.executescript(statements)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(folder: Path) -> None:
+    (folder / "run.lock").mkdir()
+    with pytest.raises(UserError, match="can't be written"):
+        EventLog(folder)

@@ -1,0 +1,199 @@
+"""Bad input to ``engine.run``: one line that says what to do, exit code 2, nothing left behind.
+
+What the main process alone can see is tested in this process, which saves two seconds a case.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from command import processes_in, run
+
+from engine.problem import shipped
+from engine.run import main
+from engine.store import EventLog
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in which the command is typed; runs/ would be made in it."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def refused(here: Path, capfd: pytest.CaptureFixture[str]) -> Refused:
+    """Return a function that has `main` refuse its arguments, and returns the message."""
+
+    def refuse(*arguments: str) -> str:
+        assert main(arguments) == 2
+        assert list(here.iterdir()) == []
+        out, err = capfd.readouterr()
+        assert out == ""
+        return one_error(err)
+
+    return refuse
+
+
+def one_error(err: str) -> str:
+    """Return the message of a standard error that is one line ``error: MESSAGE``."""
+    assert err.startswith("error: ") and err.count("\n") == 1 and err.endswith("\n"), err
+    return err.removeprefix("error: ").removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("problem=nonsense", "unknown problem 'nonsense'; valid: signal, signal_causal"),
+        ("model=nonsense", "unknown model 'nonsense'; valid: qwen3_5_27b_fp8, smollm2"),
+        ("search.kk=8", "unknown key 'search.kk'; did you mean search.k? valid keys: problem, "),
+        ("+more=1", "adds or removes a key"),
+        ("signal", "key=value"),
+        ("seed=1,2", "add --multirun"),
+        ("search.k=0", "search.k is 0; it must be 1 or more"),
+        ("search.k=eight", "search.k is 'eight'; it must be a whole number"),
+        ("budget.candidates=-1", "budget.candidates is -1; it must be 0 or more"),
+        ("budget.seconds=-0.5", "budget.seconds is -0.5; it must be 0 or more"),
+        ("seed=-1", "seed is -1; it must be between 0 and"),
+        ("evaluation.workers=0", "evaluation.workers is 0; it must be 1 or more"),
+        ("problem.path=/no/such/folder", "/no/such/folder does not exist"),
+        ("model.path=/no/such/folder", "'/no/such/folder' does not exist; give model.path"),
+        ("model.path=someone/some-model", "is not on this machine"),
+        ("resume=/no/such/folder", "/no/such/folder is not a run"),
+    ],
+)
+def test_a_wrong_argument_is_named(refused: Refused, argument: str, words: str) -> None:
+    assert words in refused(argument)
+
+
+def test_a_sweep_is_checked_before_its_first_run(refused: Refused) -> None:
+    assert "search.k is 0" in refused("--multirun", "search.k=8,0", "seed=0,1")
+    assert "unknown key 'foo'" in refused("-m", "foo=1,2")
+
+
+def test_a_problem_folder_without_its_files(refused: Refused, tmp_path: Path) -> None:
+    folder = tmp_path / "problem"
+    shutil.copytree(shipped()["signal"], folder)
+    (folder / "evaluator.py").unlink()
+    assert "has no evaluator.py; it needs problem.yaml, " in refused(f"problem.path={folder}")
+
+
+def test_a_folder_that_is_not_a_run(refused: Refused, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert f"{folder} is not a run" in refused(f"resume={folder}")
+    assert list(folder.iterdir()) == []
+    assert "is not a run" in refused("resume=")
+
+
+def test_a_name_that_is_taken(refused: Refused, recorded_run: Path) -> None:
+    before = sorted(recorded_run.iterdir())
+    message = refused(f"runs={recorded_run.parent}", f"name={recorded_run.name}")
+    assert f"go on with resume={recorded_run}" in message
+    assert sorted(recorded_run.iterdir()) == before
+
+
+def test_resume_takes_no_other_key(refused: Refused, recorded_run: Path) -> None:
+    words = "takes no other argument"
+    assert words in refused(f"resume={recorded_run}", "seed=1")
+    assert words in refused("seed=1", f"resume={recorded_run}")
+
+
+def test_a_run_that_another_process_works_on(refused: Refused, recorded_run: Path) -> None:
+    with EventLog(recorded_run):
+        assert "another process works on" in refused(f"resume={recorded_run}")
+
+
+def test_a_run_whose_problem_has_changed(refused: Refused, recorded_run: Path) -> None:
+    problem = recorded_run.parent / "signal"
+    shutil.copytree(shipped()["signal"], problem)
+    config = recorded_run / "config.yaml"
+    config.write_text(
+        yaml.safe_dump(yaml.safe_load(config.read_text()) | {"problem": str(problem)})
+    )
+    (problem / "statement.md").write_text("Something else.\n")
+    assert "has changed since" in refused(f"resume={recorded_run}")
+    shutil.rmtree(problem)
+    assert f"{problem} does not exist" in refused(f"resume={recorded_run}")
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "seed: 1\n", "- 1\n", "\udcff"])
+def test_a_run_whose_settings_are_damaged(refused: Refused, recorded_run: Path, text: str) -> None:
+    (recorded_run / "config.yaml").write_text(text, errors="surrogateescape")
+    refused(f"resume={recorded_run}")
+
+
+def test_a_log_that_is_no_database(refused: Refused, recorded_run: Path) -> None:
+    (recorded_run / "run.db").write_bytes(b"nothing of the kind " * 100)
+    assert "run.db is not the log of a run" in refused(f"resume={recorded_run}")
+    (recorded_run / "run.db").write_bytes(b"")
+    assert "run.db is not the log of a run" in refused(f"resume={recorded_run}")
+    (recorded_run / "run.db").unlink()
+    assert "it has no run.db" in refused(f"resume={recorded_run}")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE events SET body = '{\"nothing\": 1}'", "run.db is damaged"),
+        ("UPDATE events SET body = 'x' WHERE kind = 'verdict'", "run.db is damaged"),
+        ("UPDATE events SET kind = 'something'", "run.db is damaged"),
+        ("DELETE FROM events", "its log has no beginning"),
+        ("DELETE FROM events WHERE kind = 'verdict'", "its log has no beginning"),
+        ("DROP VIEW candidates; DROP TABLE events", "run.db is not the log of a run"),
+        ("PRAGMA user_version = 99", "schema 99"),
+    ],
+)
+def test_a_log_that_is_damaged(
+    refused: Refused, recorded_run: Path, change: str, words: str
+) -> None:
+    db = sqlite3.connect(recorded_run / "run.db")
+    db.executescript(change)
+    db.close()
+    assert words in refused(f"resume={recorded_run}")
+
+
+def test_a_log_that_is_cut_off(refused: Refused, recorded_run: Path) -> None:
+    path = recorded_run / "run.db"
+    path.write_bytes(path.read_bytes()[:5000])
+    assert "run.db" in refused(f"resume={recorded_run}")
+
+
+def test_an_initial_program_that_fails_is_reported_before_the_model_is_loaded(
+    tmp_path: Path,
+) -> None:
+    scratch, problem = tmp_path / "scratch", tmp_path / "problem"
+    shutil.copytree(shipped()["signal"], problem)
+    (problem / "initial.py").write_text(
+        "def run_signal_processing(x, window_size):\n    return y\n"
+    )
+    done = run(f"problem.path={problem}", scratch=scratch)
+    assert done.returncode == 2
+    message = one_error(done.stderr)
+    assert "the initial program of" in message and "name 'y' is not defined" in message
+    assert list(scratch.iterdir()) == []
+    assert processes_in(scratch) == []
+
+
+def test_a_command_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    done = run("model.path=/no/such/folder", scratch=scratch)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "'/no/such/folder' does not exist" in one_error(done.stderr)
+    assert list(scratch.iterdir()) == []
+    assert processes_in(scratch) == []
+
+
+def test_help_says_how_to_use_it(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "python -m engine.run resume=runs/NAME" in capfd.readouterr().out

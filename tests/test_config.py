@@ -1,0 +1,285 @@
+"""From arguments to settings: what is taken, what is refused, sweeps, saving and loading."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+
+import evaluators
+from engine import config
+from engine.core import UserError
+from engine.problem import shipped
+
+KEYS = ("problem", "model", "problem.path", "search.k", "budget.candidates", "seed", "name", "runs")
+
+
+def refused(*arguments: str) -> str:
+    """Return the one line with which ``arguments`` are refused."""
+    with pytest.raises(UserError) as refusal:
+        config.resolve(arguments)
+    message = str(refusal.value)
+    assert message and message.isprintable()
+    return message
+
+
+def test_the_arguments_of_the_manual() -> None:
+    settings = config.resolve(
+        ["problem=signal", "model=smollm2", "search.k=8", "budget.candidates=200", "seed=0"]
+    )
+    assert Path(settings.problem) == shipped()["signal"]
+    assert (settings.model.name, settings.model.path) == ("smollm2", None)
+    assert (settings.search.k, settings.budget.candidates, settings.seed) == (8, 200, 0)
+    assert (settings.runs, settings.name) == ("runs", None)
+
+
+def test_every_default_is_valid_with_every_model_and_problem() -> None:
+    assert config.resolve([]) == config.resolve(["problem=signal", "model=smollm2"])
+    for problem, folder in shipped().items():
+        assert Path(config.resolve([f"problem={problem}"]).problem) == folder
+    big = config.resolve(["model=qwen3_5_27b_fp8"])
+    assert big.model.path == "Qwen/Qwen3.5-27B-FP8"
+    assert big.search.operators == {"infill": 0.0, "rewrite": 0.5, "diff": 0.5}
+    assert big.budget.seconds is None
+
+
+def test_arguments_win_over_a_preset_and_the_last_of_two_over_the_first() -> None:
+    settings = config.resolve(
+        [
+            "search.operators.infill=0.25",
+            "budget.seconds=5",
+            "model=qwen3_5_27b_fp8",
+            "seed=1",
+            "seed=2",
+        ]
+    )
+    assert settings.search.operators["infill"] == 0.25
+    assert (settings.budget.seconds, settings.seed) == (5.0, 2)
+    both = config.resolve(["model=smollm2", "model=qwen3_5_27b_fp8"])
+    assert (both.model.name, both.model.path) == ("qwen3_5_27b_fp8", "Qwen/Qwen3.5-27B-FP8")
+
+
+def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = config.resolve(["model.path=Someone/Some-Model-1.5B"]).model
+    assert (hub.name, hub.path) == ("Some-Model-1.5B", "Someone/Some-Model-1.5B")
+    (tmp_path / "weights").mkdir()
+    monkeypatch.chdir(tmp_path)
+    # In full, because the run may be resumed from another folder.
+    local = config.resolve(["model=qwen3_5_27b_fp8", "model.path=./weights"]).model
+    assert (local.name, local.path) == ("weights", str(tmp_path / "weights"))
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        (
+            "problem=nope",
+            "unknown problem 'nope'; valid: signal, signal_causal (or give problem.path",
+        ),
+        ("problem=", "unknown problem ''; valid: signal"),
+        ("problem=null", "unknown problem None; valid: signal"),
+        ("problem=[signal]", "valid: signal"),
+        ("model=nope", "unknown model 'nope'; valid: qwen3_5_27b_fp8, smollm2"),
+        ("model={path: x}", "valid: qwen3_5_27b_fp8, smollm2"),
+        ("search.k=x", "search.k is 'x'; it must be a whole number"),
+        ("search.k=", "search.k is ''; it must be a whole number"),
+        ("search.k=1.5", "search.k is 1.5; it must be a whole number"),
+        ("search.k=null", "search.k is None; it must be a whole number"),
+        ("search.k=true", "search.k is True; it must be a whole number"),
+        ("search.k=[1]", "search.k is [1]; it must be a whole number"),
+        ("search.k=0", "search.k is 0; it must be 1 or more"),
+        ("search.temperature_min=warm", "it must be a number"),
+        ("search.temperature_max=" + "9" * 400, "search.temperature_max is inf"),
+        ("budget.seconds=[]", "budget.seconds is []; it must be a number or null"),
+        ("budget.seconds=nan", "budget.seconds is nan"),
+        ("seed=nan", "seed is nan; it must be a whole number"),
+        ("seed=1e3", "seed is 1000.0; it must be a whole number"),
+        ("seed=" + "9" * 5000, "can't be read"),
+        ("seed=-1", "between 0 and 2^63 - 1"),
+        ("seed=1,2", "add --multirun"),
+        ("search.k=range(1,3)", "add --multirun"),
+        ("name='a\nb',c", "add --multirun"),
+        ("seed=${seed}", "Recursive interpolation"),
+        ("seed=${nothing}", "'nothing' not found"),
+        ("seed=???", "seed is '???'; it must be a whole number"),
+        ("+seed=1", "adds or removes a key"),
+        ("++seed=1", "adds or removes a key"),
+        ("~seed", "adds or removes a key"),
+        ("--seed", "arguments have the form key=value"),
+        ("seed", "arguments have the form key=value"),
+        ("seed: 1", "arguments have the form key=value"),
+        ("", "arguments have the form key=value"),
+        ("{", "arguments have the form key=value"),
+        ("seed\n=1", "arguments have the form key=value"),
+        ("runs='it''s'", "the form \"key='value'\""),
+        ("name=", "name is ''; it must be one folder's name"),
+        ("name=..", "name is '..'; it must be one folder's name"),
+        ("name=a/b", "name is 'a/b'; it must be one folder's name"),
+        ("name='a\nb'", r"name is 'a\nb'; it must be one folder's name"),
+        ("name=\udcff", r"name is '\udcff'; it must be one folder's name"),
+        ("name=[a]", "name is ['a']; it must be text or null"),
+        ("runs=", "runs is ''; it must be a folder"),
+        ("runs=null", "runs is None; it must be text"),
+        ("problem.path=", "problem.path is ''; it must be a folder"),
+        ("problem.path=null", "problem.path is None; it must be a folder"),
+        ("problem.path=~nobody-has-this-name/x", "can't be resolved"),
+        ("model.path=", "model.path is ''; it must be a folder or a hub id"),
+        ("model.path=~nobody-has-this-name/x", "can't be resolved"),
+        ("model.cache_dir=", "model.cache_dir is ''"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_bad_input_is_refused_in_one_line(argument: str, words: str) -> None:
+    assert words in refused("search.k=2", argument)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "search.kk=1",
+        "=1",
+        "defaults=[]",
+        "hydra.run.dir=x",
+        "hydra/launcher=x",
+        "model.name=x",
+        "resume=x",
+        "problem@x=signal",
+        "search.operators.guess=1",
+        "search.parent={p_elite: 1}",
+        "search=default",
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_valid_ones(argument: str) -> None:
+    message = refused(argument)
+    assert message.startswith(f"unknown key {argument.rpartition('=')[0].split('=')[0]!r}; ")
+    listed = message.partition("valid keys: ")[2].split(", ")
+    assert set(KEYS) <= set(listed) and len(listed) == len(set(listed))
+    assert refused("search.kk=1").startswith("unknown key 'search.kk'; did you mean search.k? ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b",
+        "1",
+        "1.50",
+        "1_000",
+        "20241107_120000",
+        "true",
+        "0x10",
+        "é",
+        "x=y",
+        "it's",
+        "(1)",
+        "~",
+        "a\\",
+    ],
+)
+def test_a_name_is_taken_letter_by_letter(text: str) -> None:
+    assert config.resolve([f"name={text}"]).name == text
+
+
+@budget(max_examples=20, deadline=None)
+@given(
+    st.text(
+        st.characters(exclude_categories=["C", "Z"], exclude_characters="/$"),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_any_name_can_be_given_in_quotes(text: str) -> None:
+    if text not in (".", ".."):
+        assert config.resolve([f"name={config.quoted(text)}"]).name == text
+
+
+def test_a_null_is_none_and_a_quoted_one_text() -> None:
+    assert config.resolve(["name=null"]).name is None
+    assert config.resolve(["name='null'"]).name == "null"
+
+
+def test_paths_as_people_type_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    home = config.resolve(["problem.path=~/my problem", "model.cache_dir=~/cache", "runs=~/r é"])
+    assert home.problem == f"{tmp_path}/my problem"
+    assert home.model.cache_dir == f"{tmp_path}/cache"
+    assert home.runs == "~/r é"
+    assert config.resolve([]).model.cache_dir == f"{tmp_path}/.cache/brood"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert config.resolve([]).model.cache_dir == "/elsewhere/brood"
+
+
+def test_a_sweep_is_every_combination_in_order() -> None:
+    jobs = config.expand(["search.k=1,2", "seed=range(0,2)", "problem=signal", "name=x y"])
+    assert len(jobs) == 4
+    settings = [config.resolve(job) for job in jobs]
+    assert [(each.search.k, each.seed) for each in settings] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert {each.name for each in settings} == {"x y"}
+    assert config.expand([]) == [[]]
+    assert [config.resolve(job).model.path for job in config.expand(["model.path=/a,b/c"])] == [
+        "/a",
+        "b/c",
+    ]
+    with pytest.raises(UserError, match="key=value"):
+        config.expand(["seed"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["model=qwen3_5_27b_fp8", "budget.seconds=null", "name=null"],
+        ["name=null-ish", "runs=a: b", "search.parent.epsilon=1e-05", "budget.seconds=0.1"],
+        ["name='007'", "runs=ünï", "problem.path=/x'y\"z", "seed=9223372036854775807"],
+        ["name=1e3", "model.path='yes'", "search.temperature_min=0.30000000000000004"],
+    ],
+)
+def test_saved_settings_load_as_they_were(tmp_path: Path, arguments: list[str]) -> None:
+    settings = config.resolve(arguments)
+    config.save(settings, tmp_path / "config.yaml")
+    assert config.load(tmp_path / "config.yaml") == settings
+
+
+def test_a_setting_that_is_missing_unknown_or_wrong_in_a_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    config.save(config.resolve([]), path)
+    good = yaml.safe_load(path.read_text())
+
+    def message_of(values: object) -> str:
+        path.write_text(yaml.safe_dump(values))
+        with pytest.raises(UserError) as refusal:
+            config.load(path)
+        assert str(refusal.value).startswith(f"{path} ") and "\n" not in str(refusal.value)
+        return str(refusal.value)
+
+    assert "key 'seed' is unknown or missing" in message_of(
+        {key: value for key, value in good.items() if key != "seed"}
+    )
+    assert "key search.'k2'" in message_of(good | {"search": good["search"] | {"k2": 1}})
+    assert "seed is '1'; it must be a whole number" in message_of(good | {"seed": "1"})
+    assert "seed is -1" in message_of(good | {"seed": -1})
+    assert "search must have the keys k, " in message_of(good | {"search": None})
+    assert "search.operators is 3" in message_of(
+        good | {"search": good["search"] | {"operators": 3}}
+    )
+    assert "the settings must have the keys problem, " in message_of([])
+    with pytest.raises(UserError, match="can't be read as a run's settings"):
+        config.load(tmp_path / "nothing.yaml")
+
+
+def test_a_folder_put_among_the_evaluators_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, folder in shipped().items():
+        shutil.copytree(folder, tmp_path / name)
+    shutil.copytree(shipped()["signal"], tmp_path / "mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluators, "__path__", [str(tmp_path)])
+        assert Path(config.resolve(["problem=mine"]).problem) == tmp_path / "mine"
+        assert "valid: mine, signal, signal_causal" in refused("problem=nope")
+    assert "valid: signal, signal_causal" in refused("problem=mine")

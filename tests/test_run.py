@@ -1,0 +1,234 @@
+"""The main job from end to end: the real model, the real engine, the command as a user types it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import termios
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from command import (
+    assert_complete,
+    count_events,
+    processes_in,
+    read_events,
+    read_summary,
+    run,
+    start,
+    wait_until,
+)
+
+from engine import config
+from engine.inference import find_weights
+from engine.problem import shipped
+
+CANDIDATES = 24
+REQUIRED = {
+    *("problem", "model", "seed", "children", "candidates", "valid", "best_score"),
+    *("initial_score", "prompt_tokens", "cached_prompt_tokens", "hit_rate", "generated_tokens"),
+    *("llm_seconds", "evaluation_seconds", "wall_seconds"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finished:
+    """A run that spent its budget."""
+
+    folder: Path
+    scratch: Path
+    process: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    tmp = tmp_path_factory.mktemp("finished")
+    process = run(
+        *("problem=signal", "model=smollm2", "search.k=8", f"budget.candidates={CANDIDATES}"),
+        *("seed=3", f"runs={tmp}", "name=whole"),
+        scratch=tmp / "scratch",
+    )
+    return Finished(folder=tmp / "whole", scratch=tmp / "scratch", process=process)
+
+
+def test_a_run_spends_its_budget_and_exits_with_0(finished: Finished) -> None:
+    assert finished.process.returncode == 0, finished.process.stderr
+    assert_complete(finished.folder, candidates=CANDIDATES)
+    files = {path.name for path in finished.folder.iterdir()}
+    assert files >= {"best.py", "summary.json", "config.yaml", "run.db"}
+
+
+def test_the_summary_has_every_figure(finished: Finished) -> None:
+    summary = read_summary(finished.folder)
+    assert summary.keys() >= REQUIRED
+    assert (summary["problem"], summary["model"], summary["seed"]) == ("signal", "smollm2", 3)
+    assert summary["initial_score"] == pytest.approx(0.4990, abs=5e-5)
+    assert summary["best_score"] >= summary["initial_score"]
+    assert 0.5 < summary["hit_rate"] < 1
+    assert 0 < summary["llm_seconds"] < summary["wall_seconds"]
+    assert summary["evaluation_seconds"] > 0
+    assert summary["sessions"] == 1
+
+
+def test_every_call_spreads_its_temperatures(finished: Finished) -> None:
+    calls = read_events(finished.folder)["call"]
+    for number, call in enumerate(calls):
+        assert call["iteration"] == number
+        assert call["temperatures"][0] == 0.7 and call["temperatures"][-1] == 1.3
+        assert call["temperatures"] == sorted(call["temperatures"])
+        assert len(set(call["seeds"])) == call["k"] == 8
+
+
+def test_the_best_program_scores_what_the_summary_says(finished: Finished) -> None:
+    program = finished.folder / "best.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.evaluate", "problem=signal", f"program={program}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"score      {read_summary(finished.folder)['best_score']!r}\n" in done.stdout
+
+
+def test_the_settings_are_kept_as_resolved(finished: Finished) -> None:
+    settings = yaml.safe_load((finished.folder / "config.yaml").read_text())
+    assert settings["search"]["k"] == 8
+    assert settings["budget"]["candidates"] == CANDIDATES
+    assert settings["evaluation"]["workers"] >= 1  # no null is left
+    assert Path(settings["problem"]).is_dir()
+
+
+def test_output_that_is_no_terminal_is_plain_lines(finished: Finished) -> None:
+    out = finished.process.stdout
+    assert "\x1b" not in out and "\r" not in out
+    assert f"candidates {CANDIDATES}/{CANDIDATES}" in out
+    for words in ("Best program", "Best score", "hit rate", str(finished.folder)):
+        assert words in out
+
+
+def test_nothing_but_its_folder_is_left_of_a_run(finished: Finished) -> None:
+    assert processes_in(finished.scratch) == []
+    assert not list(finished.scratch.glob("brood-*"))
+    assert [path.name for path in finished.folder.parent.glob("*whole*")] == ["whole"]
+
+
+def test_standard_error_is_free_of_noise(finished: Finished) -> None:
+    lines = finished.process.stderr.splitlines()
+    assert "loading smollm2" in lines
+    noise = re.compile(r"Warning: `|FutureWarning|Triton not|it/s\]|\| 0/|Traceback|ERROR")
+    assert [line for line in lines if noise.search(line)] == []
+
+
+class Terminal:
+    """A pseudo-terminal: what a process writes to it is collected as it comes."""
+
+    def __init__(self) -> None:
+        self._ours, self.theirs = pty.openpty()
+        self._seen = bytearray()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._ours, keys)
+
+    def close(self) -> str:
+        """Close it, once the process has ended, and return all that was written to it."""
+        os.close(self.theirs)
+        self._reader.join(timeout=10)
+        os.close(self._ours)
+        return self._seen.decode(errors="replace")
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._ours, 1 << 14)
+            except OSError:  # all other ends are closed
+                return
+            self._seen += data
+
+
+def test_ctrl_c_at_a_terminal_finishes_cleanly_and_a_resume_completes(tmp_path: Path) -> None:
+    folder, scratch, candidates = tmp_path / "stopped", tmp_path / "scratch", 40
+    terminal = Terminal()
+    process = start(
+        *(f"budget.candidates={candidates}", "seed=4", f"runs={tmp_path}", "name=stopped"),
+        scratch=scratch,
+        stdin=terminal.theirs,
+        stdout=terminal.theirs,
+        stderr=terminal.theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    try:
+        wait_until(lambda: count_events(folder) >= 12 or process.poll() is not None)
+        terminal.type(b"\x03")
+        assert process.wait(timeout=60) == 130
+    finally:
+        process.kill()
+    shown = terminal.close()
+    assert "\x1b[" in shown and "╭" in shown and "tokens/s" in shown  # the live panel
+    assert "Traceback" not in shown
+    assert f"resume={folder}" in shown.replace("\r\n", "")
+    assert processes_in(scratch) == []
+    assert not list(scratch.glob("brood-*"))
+    stopped = read_summary(folder)
+    assert stopped["candidates"] < candidates
+
+    resumed = run(f"resume={folder}", scratch=scratch)
+    assert resumed.returncode == 0, resumed.stderr
+    assert_complete(folder, candidates=candidates)
+    assert read_summary(folder)["sessions"] == 2
+    assert read_summary(folder)["wall_seconds"] > stopped["wall_seconds"]
+
+
+def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path) -> None:
+    problem = tmp_path / "elsewhere" / "mine"
+    shutil.copytree(shipped()["signal"], problem)
+    weights = find_weights(config.resolve(["model=smollm2"]).model)
+    done = run(
+        *(f"problem.path={problem}", f"model.path={weights}", "name=mine", "search.k=3"),
+        *("search.operators.infill=0", "search.operators.rewrite=1", "model.max_tokens=300"),
+        *("budget.candidates=1000", "budget.seconds=8", "evaluation.workers=1"),
+        scratch=tmp_path / "scratch",
+    )
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "scratch" / "runs" / "mine"  # runs/ is made where the command is typed
+    summary = read_summary(folder)
+    assert (summary["problem"], summary["model"]) == ("mine", weights.name)
+    assert {call["operator"] for call in read_events(folder)["call"]} == {"rewrite"}
+    assert summary["children"] > 0
+    assert 7 < summary["wall_seconds"] < 12
+    assert_complete(folder, candidates=summary["candidates"])
+
+
+@pytest.mark.slow
+def test_a_budget_of_0_ends_at_once(tmp_path: Path) -> None:
+    done = run("budget.candidates=0", f"runs={tmp_path}", "name=none", scratch=tmp_path / "scratch")
+    assert done.returncode == 0, done.stderr
+    summary = read_summary(tmp_path / "none")
+    assert (summary["children"], summary["candidates"], summary["hit_rate"]) == (0, 0, 0)
+    assert summary["best_score"] == summary["initial_score"]
+
+
+@pytest.mark.slow
+def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
+    done = run(
+        *("--multirun", "search.k=1,2", "seed=0", "budget.candidates=2"),
+        *(f"runs={tmp_path}", "name=sweep"),
+        scratch=tmp_path / "scratch",
+    )
+    assert done.returncode == 0, done.stderr
+    runs = {path.name: path for path in (tmp_path / "sweep").iterdir()}
+    assert set(runs) == {"search.k=1", "search.k=2"}
+    for name, folder in runs.items():
+        assert_complete(folder, candidates=2)
+        assert f"search.k={read_summary(folder)['k']}" == name

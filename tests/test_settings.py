@@ -1,0 +1,134 @@
+"""The bounds of a run's settings, and the message that names the key at fault."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine import config
+from engine.core import UserError
+from engine.settings import RunSettings, check
+
+
+@pytest.fixture(scope="module")
+def defaults() -> RunSettings:
+    return config.resolve([])
+
+
+def changed(settings: Any, key: str, value: object) -> Any:
+    """Return ``settings`` with ``key``, dotted, set to ``value``."""
+    name, dot, rest = key.partition(".")
+    return replace(
+        settings, **{name: changed(getattr(settings, name), rest, value) if dot else value}
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("search.k", 0),
+        ("search.k", -8),
+        ("search.k", 10**9),
+        ("search.temperature_min", 0.0),
+        ("search.temperature_min", math.nan),
+        ("search.temperature_max", math.inf),
+        ("search.temperature_max", 0.1),
+        ("search.history", -1),
+        ("search.parent.p_elite", -0.1),
+        ("search.parent.p_elite", math.nan),
+        ("search.parent.p_uniform", -0.1),
+        ("search.parent.p_uniform", 0.6),  # with p_elite = 0.5
+        ("search.parent.p_uniform", math.nan),
+        ("search.parent.gamma", -1.0),
+        ("search.parent.gamma", math.inf),
+        ("search.parent.epsilon", 0.0),
+        ("search.parent.epsilon", 1.5),
+        ("search.parent.epsilon", math.nan),
+        ("search.operators", {"infill": 0.0}),
+        ("search.operators", {}),
+        ("search.operators", {"infill": 1e308, "diff": 1e308}),
+        ("search.operators.infill", -1.0),
+        ("search.operators.infill", math.nan),
+        ("budget.candidates", -1),
+        ("budget.seconds", -1.0),
+        ("budget.seconds", math.inf),
+        ("budget.seconds", math.nan),
+        ("evaluation.workers", 0),
+        ("evaluation.workers", 10**9),
+        ("model.max_model_len", 10),
+        ("model.max_tokens", 0),
+        ("model.max_tokens", 10**6),
+        ("model.kv_cache_gb", 0),
+        ("model.gpu_memory_utilization", 0.0),
+        ("model.gpu_memory_utilization", 1.01),
+        ("model.gpu_memory_utilization", math.nan),
+        ("model.threads", 0),
+        ("model.path", ""),
+        ("runs", ""),
+        ("seed", -1),
+        ("seed", 2**63),
+        ("name", ""),
+        ("name", "."),
+        ("name", ".."),
+        ("name", "a/b"),
+        ("name", "/a"),
+        ("name", "a\nb"),
+        ("name", "a\0b"),
+        ("name", "a\x1b[31m"),
+        ("name", "\udcff"),
+        ("name", "é" * 101),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
+    defaults: RunSettings, key: str, value: object
+) -> None:
+    if key.startswith("search.operators."):
+        bad = changed(defaults, "search.operators", {key.rpartition(".")[2]: value, "diff": 1.0})
+    else:
+        bad = changed(defaults, key, value)
+    with pytest.raises(UserError) as refused:
+        check(bad)
+    assert str(refused.value).startswith(f"{key} is ") and "it must be" in str(refused.value)
+    assert "\n" not in str(refused.value) and "\x1b" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("search.k", 1),
+        ("search.temperature_max", 0.7),  # the same as the least
+        ("search.history", 0),
+        ("search.parent.gamma", 0.0),
+        ("search.parent.epsilon", 1.0),
+        ("search.operators", {"diff": 1e-300}),
+        ("budget.candidates", 0),
+        ("budget.seconds", 0.0),
+        ("budget.seconds", None),
+        ("model.gpu_memory_utilization", 1.0),
+        ("model.threads", None),
+        ("seed", 2**63 - 1),
+        ("name", None),
+        ("name", "é" * 100),
+        ("name", "a run, it's [bold]"),
+        ("name", "search.k=1_seed=0"),
+    ],
+)
+def test_a_value_at_its_bound_is_taken(defaults: RunSettings, key: str, value: object) -> None:
+    check(changed(defaults, key, value))
+
+
+@pytest.mark.parametrize("tenths", range(11))
+def test_the_shares_of_greedy_and_uniform_choice_may_add_up_to_one(
+    defaults: RunSettings, tenths: int
+) -> None:
+    # 1 - 0.9 is a little less than 0.1: the sum is what has a bound.
+    parent = replace(defaults.search.parent, p_elite=tenths / 10, p_uniform=(10 - tenths) / 10)
+    check(changed(defaults, "search.parent", parent))
+
+
+def test_an_unknown_operator_is_refused_with_the_valid_ones(defaults: RunSettings) -> None:
+    with pytest.raises(UserError, match="'guess'; valid: infill, rewrite, diff"):
+        check(changed(defaults, "search.operators", {"guess": 1.0}))
