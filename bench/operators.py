@@ -1,9 +1,9 @@
 """Question: which operators suit a model? What share of their children runs, and what improves?
 
 Method: for each operator alone, and for each seed, a run of the real loop over a fresh population
-(model, evaluator and search as in ``engine.run``; nothing is written to disk) until it has generated
-as many children as asked. All runs share one loaded model and are interleaved seed by seed, so a
-change of the machine's speed meets all operators alike. Shares are over all seeds:
+(model, evaluator and search as in ``engine.run``; nothing is written to disk) until it has
+generated as many children as asked. All runs share one loaded model and are interleaved seed by
+seed, so a change of the machine's speed meets all operators alike. Shares are over all seeds:
 
 - ``evaluated``: of the children, those that parse, are new, and read no undefined name;
 - ``valid``: of the evaluated ones, those with a score;

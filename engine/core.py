@@ -181,7 +181,7 @@ class Proposal:
     Attributes:
         iteration: counts from 0; all randomness of the iteration derives from it and the seed.
         parent: the program to change.
-        history: better programs to show, worst first.
+        history: the best other programs, to be shown beside the parent, worst first.
         operator: name of the operator that makes the change.
         k: number of children.
         seed: for the operator's own choices and the sampling of the children.

@@ -70,6 +70,7 @@ class Loop:
         self._model = model
         self._evaluator = evaluator
         self._stopped = stopped
+        self._longest_parent = min(each.longest_parent for each in operators.values())
         self._deadline = time.monotonic() + self._seconds_left()
 
     def run(self) -> None:
@@ -178,9 +179,7 @@ class Loop:
 
     def _is_long(self, program: str) -> bool:
         """Whether a prompt with this parent could outgrow the model's context."""
-        settings = self._settings.model
-        room = settings.max_model_len - settings.max_tokens
-        return len(self._model.encode(program)) > room // 2
+        return len(self._model.encode(program)) > self._longest_parent
 
     def _seconds_left(self) -> float:
         limit = self._settings.budget.seconds

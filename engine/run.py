@@ -11,7 +11,6 @@ bad input, 130 after Ctrl-C.
 from __future__ import annotations
 
 import logging
-import re
 import signal
 import subprocess
 import sys
@@ -273,18 +272,14 @@ def _sweep(arguments: Sequence[str]) -> int:
             apart = "_".join(each for each in job if each not in common).replace("/", "-")
             _log.info("run %d of %d: %s", number, len(jobs), apart)
             command = [sys.executable, "-m", "engine.run", *job]
-            command += [f"runs={_quoted(str(parent))}", f"name={_quoted(apart or 'only')}"]
+            command += [
+                f"runs={config.quoted(str(parent))}",
+                f"name={config.quoted(apart or 'only')}",
+            ]
             codes.append(subprocess.run(command, check=False).returncode)
             if stopped() or codes[-1] == 130:
                 return 130  # Ctrl-C ends the sweep, not one run of it
     return next((code for code in codes if code != 0), 0)
-
-
-def _quoted(text: str) -> str:
-    """Return ``text`` as a string of Hydra's grammar, in which a bare ``=`` is an error."""
-    # A backslash is only special before a quote.
-    doubled = re.sub(r"(\\+)(?='|\Z)", r"\1\1", text)
-    return "'" + doubled.replace("'", r"\'") + "'"
 
 
 if __name__ == "__main__":

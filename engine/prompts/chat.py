@@ -17,6 +17,7 @@ from engine import program as programs
 from engine.core import Candidate, Generation, Problem, Prompt, Proposal, UserError
 from engine.prompts.operator import Tokenizer, direction_in_words
 
+_SCORE_TOKENS = 64  # enough for the digits of a score
 _SYSTEM = (
     "You improve Python programs. You are given a task, earlier programs with their scores, and "
     "the program to improve. Keep the names and the signature of its entry point."
@@ -44,6 +45,11 @@ class Rewrite:
         self._conversation = _Conversation(problem=problem, tokenizer=tokenizer, ask=_ASK_REWRITE)
         self._max_tokens = max_tokens
 
+    @property
+    def longest_parent(self) -> int:
+        """See `Operator.longest_parent`."""
+        return self._conversation.longest_parent(max_tokens=self._max_tokens)
+
     def compose(self, proposal: Proposal) -> Prompt:
         """See `Operator.compose`."""
         return self._conversation.compose(proposal, max_tokens=self._max_tokens)
@@ -67,6 +73,11 @@ class Diff:
         """``max_tokens`` bounds the answer."""
         self._conversation = _Conversation(problem=problem, tokenizer=tokenizer, ask=_ASK_DIFF)
         self._max_tokens = max_tokens
+
+    @property
+    def longest_parent(self) -> int:
+        """See `Operator.longest_parent`."""
+        return self._conversation.longest_parent(max_tokens=self._max_tokens)
 
     def compose(self, proposal: Proposal) -> Prompt:
         """See `Operator.compose`."""
@@ -140,6 +151,13 @@ class _Conversation:
         self._tokenizer = tokenizer
         self._ask = ask
 
+    def longest_parent(self, *, max_tokens: int) -> int:
+        """Return the tokens that are left for a parent beside the task and the answer."""
+        nothing = Candidate(id="", program="", score=0.0)
+        text = self._tokenizer.chat(system=_SYSTEM, user=self._message(nothing, []))
+        used = len(self._tokenizer.encode(text)) + max_tokens + _SCORE_TOKENS
+        return self._tokenizer.max_model_len - used
+
     def compose(self, proposal: Proposal, *, max_tokens: int) -> Prompt:
         """Return the prompt, with as much history as the model's context has room for.
 
@@ -149,7 +167,9 @@ class _Conversation:
         room = self._tokenizer.max_model_len - max_tokens
         history = list(proposal.history)
         while True:
-            text = self._tokenizer.chat(system=_SYSTEM, user=self._message(proposal, history))
+            text = self._tokenizer.chat(
+                system=_SYSTEM, user=self._message(proposal.parent, history)
+            )
             ids = tuple(self._tokenizer.encode(text))
             if len(ids) <= room:
                 return Prompt(token_ids=ids, text=text, stop=(), max_tokens=max_tokens)
@@ -160,11 +180,11 @@ class _Conversation:
                 )
             history.pop(0)  # the worst of them
 
-    def _message(self, proposal: Proposal, history: Sequence[Candidate]) -> str:
+    def _message(self, parent: Candidate, history: Sequence[Candidate]) -> str:
         better = direction_in_words(self._problem)
         parts = [f"# Task\n{self._problem.statement}\n\n{better} scores are better."]
         parts += [_shown("Earlier program", candidate) for candidate in history]
-        parts += [_shown("Current program", proposal.parent), self._ask]
+        parts += [_shown("Current program", parent), self._ask]
         return "\n\n".join(parts)
 
 

@@ -78,16 +78,6 @@ def call_grammar(scope: Scope, *, module: str, modules: Mapping[str, str]) -> st
     )
 
 
-def function_grammar(*, modules: Mapping[str, str]) -> str:
-    """Return a grammar for the name of a function of the imported modules."""
-    names = [
-        f"{local}.{function.name}"
-        for local, module in sorted(modules.items())
-        for function in functions_of(module)
-    ]
-    return _grammar("function", f"function ::= {_alternatives(names)}\n")
-
-
 def _grammar(start: str, *rules: str) -> str:
     # The space is the one that the prompt leaves out; the new line lets the model end.
     return f'root ::= " "? {start} "\\n"\n' + "".join(rules)

@@ -6,10 +6,9 @@ shown; asked to go on in the middle of one it writes something that fits, in 24 
 the parent's text up to a place chosen by chance; the parent's rest is not shown. All K children
 fill the same place, so they share every token of the prompt.
 
-Places, chosen by kind (see `KINDS`): a number, an expression, the function that a call names, a
-statement that is written anew, a statement that is inserted, and an assignment to a known variable
-that is inserted. Expressions, numbers and assignments are written under a grammar;
-statements are free text.
+Places, chosen by kind (see `KINDS`): a number, an expression, a statement that is written anew, a
+statement that is inserted, and an assignment to a known variable that is inserted. Expressions,
+numbers and assignments are written under a grammar; statements are free text.
 
 Does not cover models that were trained to see what follows the gap (fill-in-the-middle tokens).
 """
@@ -28,22 +27,21 @@ from engine.prompts.grammar import (
     call_grammar,
     count_grammar,
     expression_grammar,
-    function_grammar,
     integer_grammar,
     number_grammar,
 )
+from engine.prompts.library import functions_of
 from engine.prompts.operator import Tokenizer, direction_in_words
-from engine.prompts.scope import Scope, is_integer, scope_at
+from engine.prompts.scope import Scope, imported_at, is_integer, scope_at
 from engine.prompts.sites import Site, SiteKind, find_sites
 
 # Weights of the kinds of places. docs/log.md has what was measured.
 KINDS = {
-    SiteKind.CONSTANT: 1.0,
-    SiteKind.EXPRESSION: 1.5,
-    SiteKind.FUNCTION: 0.5,
+    SiteKind.CONSTANT: 2.0,
+    SiteKind.EXPRESSION: 1.0,
     SiteKind.STATEMENT: 0.5,
     SiteKind.GAP: 0.5,
-    SiteKind.ASSIGNMENT: 3.0,
+    SiteKind.ASSIGNMENT: 2.5,
 }
 # Of the assignments, the share that goes on with an imported module and a dot.
 CALLS = 0.8
@@ -52,6 +50,7 @@ BANS = 0.5
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
 MOST_LINES = 3
+_SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
 
 
 class Infill:
@@ -65,6 +64,12 @@ class Infill:
         self._head = f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
         self._head_ids = tuple(tokenizer.encode(self._head))
 
+    @property
+    def longest_parent(self) -> int:
+        """See `Operator.longest_parent`."""
+        room = self._tokenizer.max_model_len - len(self._head_ids)
+        return room - _SCORE_TOKENS - max(EXPRESSION_TOKENS, STATEMENT_TOKENS)
+
     def compose(self, proposal: Proposal) -> Prompt:
         """Choose a place in the parent and return the text up to it; see `Operator.compose`."""
         rng = np.random.default_rng([proposal.seed, 0])
@@ -72,8 +77,11 @@ class Infill:
         tree = programs.parse(parent)
         if tree is None:
             raise ValueError(f"parent {proposal.parent.id} does not parse")
-        site = _choose_site(find_sites(parent, tree), rng)
-        gap, grammar = _gap(site, parent, tree, rng)
+        sites = find_sites(parent, tree)
+        if sites:
+            gap, grammar = _gap(_choose_site(sites, rng), parent, tree, rng)
+        else:
+            gap, grammar = _last_gap(parent), None
         shown = parent[: gap.start] + gap.before
         score = f"# score {proposal.parent.score!r}\n"
         # A word's token holds the space before it, so a prompt must not end in that space.
@@ -123,8 +131,6 @@ class Infill:
 
 
 def _choose_site(sites: tuple[Site, ...], rng: np.random.Generator) -> Site:
-    if not sites:
-        raise ValueError("a program without a function has no place to fill")
     present = sorted({site.kind for site in sites})
     weights = np.array([KINDS[kind] for kind in present])
     kind = present[int(rng.choice(len(present), p=weights / weights.sum()))]
@@ -137,7 +143,7 @@ def _gap(
 ) -> tuple[Gap, str | None]:
     """Return what is left out of the parent, and the grammar of what replaces it, if any."""
     scope = scope_at(tree, line=site.line)
-    modules = programs.known_modules(tree)
+    modules = _modules(tree, line=site.line)
     # What is inserted is followed by a new line, indented as the statement that it pushes down.
     after = "\n" + _indentation(parent, site.start)
     targets = tuple(name for name in scope.arrays if name in scope.assignable)
@@ -157,14 +163,23 @@ def _gap(
     return Gap(start=site.start, end=site.end), replacing
 
 
+def _last_gap(parent: str) -> Gap:
+    """Return a gap at the end of a program without a place, such as ``run = lambda x: x``."""
+    before = "" if parent.endswith("\n") or not parent else "\n"
+    return Gap(start=len(parent), end=len(parent), before=before, after="\n", whole_lines=True)
+
+
+def _modules(tree: ast.Module, *, line: int) -> dict[str, str]:
+    """Return the modules with functions that can be read on ``line``: local name to path."""
+    names = imported_at(tree, line=line)
+    known = programs.known_modules(tree)
+    return {name: path for name, path in known.items() if name in names and functions_of(path)}
+
+
 def _replacing(site: Site, scope: Scope, modules: Mapping[str, str]) -> str | None:
     """Return the grammar for what takes the place of an expression: something of its kind."""
     assert isinstance(site.node, ast.expr)
     whole = is_integer(site.node, set(scope.integers))
-    if site.kind is SiteKind.FUNCTION:
-        module = site.node.value if isinstance(site.node, ast.Attribute) else None
-        known = isinstance(module, ast.Name) and module.id in modules
-        return function_grammar(modules=modules) if known else None
     if site.kind is SiteKind.CONSTANT:
         number = isinstance(getattr(site.node, "value", 0), int | float)
         return (integer_grammar() if whole else number_grammar()) if number else None
@@ -176,7 +191,7 @@ def _one_of(names: tuple[str, ...], rng: np.random.Generator) -> str:
 
 
 def _indentation(program: str, position: int) -> str:
-    line = program[program.rfind("\n", 0, position) + 1 : position]
+    line = programs.source_lines(program[:position])[-1]
     return line[: len(line) - len(line.lstrip())]
 
 

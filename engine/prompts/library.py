@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 MOST_ARGUMENTS = 3
 
 
@@ -29,8 +31,9 @@ class Function:
 def functions_of(module: str) -> tuple[Function, ...]:
     """Return the functions of ``module`` that have public lower-case names, sorted by name.
 
-    Left out are those that take no argument, or need more than `MOST_ARGUMENTS`. Where a function
-    does not say what it takes, every number counts.
+    Left out are those that take no argument, or need more than `MOST_ARGUMENTS`, and objects that
+    can be called but are no functions, such as ``numpy.test``, which runs NumPy's own tests. Where
+    a function does not say what it takes, every number counts.
     """
     namespace = importlib.import_module(module)
     with warnings.catch_warnings():
@@ -44,7 +47,7 @@ def functions_of(module: str) -> tuple[Function, ...]:
 
 
 def _function(name: str, value: object) -> Function | None:
-    if not callable(value) or isinstance(value, type):
+    if not (inspect.isroutine(value) or isinstance(value, np.ufunc)):
         return None
     least, most = _arguments(value)
     if most < 1 or least > MOST_ARGUMENTS:
@@ -54,9 +57,8 @@ def _function(name: str, value: object) -> Function | None:
 
 def _arguments(function: Callable[..., Any]) -> tuple[int, int]:
     """Return the least and the most positional arguments of ``function``."""
-    inputs = getattr(function, "nin", None)
-    if isinstance(inputs, int):  # a NumPy ufunc, whose further arguments are outputs
-        return inputs, inputs
+    if isinstance(function, np.ufunc):  # its further arguments are outputs
+        return function.nin, function.nin
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C, and silent on what it takes

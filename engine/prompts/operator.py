@@ -29,6 +29,10 @@ class Tokenizer(Protocol):
 class Operator(Protocol):
     """One way of asking a language model for the next version of a program."""
 
+    @property
+    def longest_parent(self) -> int:
+        """The most tokens that a parent may have for its prompt to fit the model's context."""
+
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt for the proposal's children; the same proposal gives the same one."""
 

@@ -19,7 +19,6 @@ class SiteKind(enum.StrEnum):
 
     CONSTANT = "constant"
     EXPRESSION = "expression"
-    FUNCTION = "function"  # what a call names: `np.mean` in `np.mean(x)`
     STATEMENT = "statement"
     GAP = "gap"  # before a statement: something is inserted, nothing replaced
     ASSIGNMENT = "assignment"  # a gap in a function's own block, for a line `name = ...`
@@ -142,20 +141,18 @@ def _reads(node: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
     if not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         yield SiteKind.EXPRESSION, node
     for child in _parts(node):
-        if isinstance(node, ast.Call) and child is node.func:
-            yield from _called(child)
-        # The base of an attribute is a name that has to stay.
-        elif not isinstance(node, ast.Attribute) or not isinstance(child, ast.Name):
+        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Call) and child is node.func):
+            yield from _base(child)
+        else:
             yield from _reads(child)
 
 
-def _called(function: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
-    """Yield the sites in what a call names: ``np.mean`` as a whole, or what a method is read of."""
-    if isinstance(function, ast.Attribute):
-        if isinstance(function.value, ast.Name):
-            yield SiteKind.FUNCTION, function
-        else:
-            yield from _reads(function.value)
+def _base(node: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
+    """Yield the sites in what a call names or an attribute is read of; a bare name has to stay."""
+    if isinstance(node, ast.Attribute):
+        yield from _base(node.value)
+    elif not isinstance(node, ast.Name):
+        yield from _reads(node)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

@@ -180,6 +180,10 @@ def _insert(db: sqlite3.Connection, recorded: Recorded) -> None:
         )
     except sqlite3.IntegrityError as error:
         raise ValueError(f"{event.KIND} {event.subject} is recorded already") from error
+    except sqlite3.OperationalError as error:
+        raise UserError(
+            f"the run's log can't be written: {error}; mend that (is the disk full?) and resume"
+        ) from error
 
 
 def _take_lock(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""The event log: durable, nothing twice, one process at a time, and what is not a log is refused."""
+"""The event log: durable, nothing twice, one process at a time, and no other file is taken."""
 
 from __future__ import annotations
 
