@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.core import Candidate, Direction, Generation, Problem, Prompt, Proposal, UserError
 from engine.problem import load_problem, shipped
 from engine.prompts import Diff, Rewrite
-from engine.prompts.chat import apply_blocks
+from engine.prompts.diff import apply_blocks
 
 
 class Words:
