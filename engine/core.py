@@ -113,7 +113,7 @@ class Problem:
         score: trusted scoring, outputs of all cases in order to metrics; the metric ``score`` is
             the one that the search optimises. Raises `Rejected`.
         known_scores: published scores, for reports.
-        fingerprint: SHA-256 over the folder's files; two runs with equal fingerprints were
+        fingerprint: SHA-256 over the folder's files and the kernels; runs with equal ones were
             scored alike.
     """
 

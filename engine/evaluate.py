@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
         with EvaluatorPool(problem=problem, workers=1) as pool:
             evaluation = pool.evaluate(program)
     except UserError as error:
-        sys.stderr.write(f"engine.evaluate: {error}\n")
+        sys.stderr.write(f"error: {error}\n")
         return 2
     sys.stdout.write("\n".join(_lines(problem, evaluation)) + "\n")
     return 0 if evaluation.failure is None else 1

@@ -183,8 +183,12 @@ def _cases(evaluator: ModuleType, folder: Path) -> tuple[Case, ...]:
 
 
 def _fingerprint(folder: Path) -> str:
+    """Digest what decides a score: the folder's files and the kernels that evaluators call."""
+    import kernels
+
     digest = hashlib.sha256()
-    for name in FILES:
-        data = (folder / name).read_bytes()
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    sources = sorted(Path(next(iter(kernels.__path__))).glob("*.py"))
+    for path in [*(folder / name for name in FILES), *sources]:
+        data = path.read_bytes()
+        digest.update(f"{path.name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()

@@ -103,8 +103,8 @@ def _resume(arguments: Sequence[str]) -> int:
             raise UserError(f"{folder} is damaged: its log has no beginning; start a new run")
         if history.sessions[0].fingerprint != problem.fingerprint:
             raise UserError(
-                f"{problem.folder} has changed since {folder} began, so scores would not compare; "
-                "bring its files back, or start a new run"
+                f"{problem.folder} or kernels/ has changed since {folder} began, so scores would "
+                "not compare; bring the files back, or start a new run"
             )
         run = _Run(folder=folder, settings=settings, problem=problem, history=history)
         if history.is_spent(settings.budget):
