@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from importlib import metadata
 
 
 def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
@@ -28,20 +29,30 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
             "LMCACHE_TRACK_USAGE": "false",
             "HF_HUB_OFFLINE": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
-            "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gb),
             "OMP_NUM_THREADS": str(min(threads or available, available)),
             # Threads that spin between two kernels take the cores from the evaluators.
             "OMP_WAIT_POLICY": "PASSIVE",
-            # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
-            "TORCHDYNAMO_DISABLE": "1",
             "TOKENIZERS_PARALLELISM": "false",
             # Read when tqdm is imported; a run has a display of its own.
             "TQDM_DISABLE": "1",
         }
     )
+    if _is_cpu_build():
+        os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(kv_cache_gb)
+        # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     _let_vllm_scan_llvmlite()
     _silence()
+
+
+def _is_cpu_build() -> bool:
+    """Whether the installed vLLM is the one for CPUs, without importing it."""
+    try:
+        metadata.version("vllm-cpu")
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _silence() -> None:
