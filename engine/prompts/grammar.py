@@ -13,6 +13,7 @@ shapes: an infill that parses may still add a long array to a short one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from engine.prompts.library import Function, functions_of
 from engine.prompts.scope import Scope
@@ -20,6 +21,8 @@ from engine.prompts.scope import Scope
 _REDUCTIONS = ("max", "mean", "min", "std", "sum", "var")
 # What numpy's and scipy's functions take as a mode.
 _MODES = ("constant", "full", "nearest", "reflect", "same", "valid")
+# What can be called where no module is imported.
+_WITHOUT_MODULES = ('"abs(" data ")"',)
 
 _NUMBERS = r"""
 integer ::= "0" | "-"? [1-9] [0-9]? [0-9]?
@@ -31,7 +34,7 @@ count ::= whole (" + " whole | " - " whole | " * " whole | " // " whole)?
 whole ::= {whole} | integer
 """
 
-# Calls are two deep: `call` takes what `inner` gives; `_call_rules` writes them.
+# Calls are two deep: `call` takes what `inner` gives.
 _EXPRESSIONS = r"""
 expression ::= side (operator side)?
 side ::= call | leaf | "(" leaf operator leaf ")"
@@ -41,7 +44,7 @@ data ::= array subscript?
 subscript ::= "[" count "]" | "[" count? ":" count? "]" | "[::-1]"
 first ::= data | data operator leaf | inner
 more ::= ", " (leaf | inner | mode)
-inner ::= {inner} "(" data (", " leaf)? ")"
+second ::= ", " leaf
 """
 
 
@@ -65,17 +68,19 @@ def expression_grammar(scope: Scope, *, modules: Mapping[str, str]) -> str:
 
     Args:
         scope: the variables bound at the place; at least one array.
-        modules: local name to module path, of modules that can be imported here.
+        modules: local name to path, of modules that can be imported here; none is fine.
     """
     return _grammar("expression", _NUMBERS, _count_rules(scope), _rules(scope, modules))
 
 
 def call_grammar(scope: Scope, *, module: str, modules: Mapping[str, str]) -> str:
-    """Return a grammar for what follows ``module.``: one of its functions and its arguments."""
-    called = _calls(functions_of(modules[module]), prefix="")
-    return _grammar(
-        "chosen", f"chosen ::= {called}\n", _NUMBERS, _count_rules(scope), _rules(scope, modules)
-    )
+    """Return a grammar for what follows ``module.``: one of its functions and its arguments.
+
+    ``module`` is the local name of a module that has a function; see `expression_grammar`.
+    """
+    called = _calls(functions_of(modules[module]), prefix="", first="first", further="more")
+    chosen = f"chosen ::= {' | '.join(called)}\n"
+    return _grammar("chosen", chosen, _NUMBERS, _count_rules(scope), _rules(scope, modules))
 
 
 def _grammar(start: str, *rules: str) -> str:
@@ -90,37 +95,40 @@ def _count_rules(scope: Scope) -> str:
 
 def _rules(scope: Scope, modules: Mapping[str, str]) -> str:
     library = {local: functions_of(module) for local, module in sorted(modules.items())}
-    calls = [_calls(functions, prefix=f"{local}.") for local, functions in library.items()]
-    inner = [
-        f"{local}.{function.name}"
-        for local, functions in library.items()
-        for function in functions
-        if function.least <= 2
-    ]
+    calls, inner = [], []
+    for local, functions in library.items():
+        calls += _calls(functions, prefix=f"{local}.", first="first", further="more")
+        short = [
+            replace(function, most=min(function.most, 2))
+            for function in functions
+            if function.least <= 2
+        ]
+        inner += _calls(short, prefix=f"{local}.", first="data", further="second")
     return (
-        _EXPRESSIONS.format(
-            leaf=_alternatives(scope.integers or scope.arrays), inner=_group(inner or ["abs"])
-        )
+        _EXPRESSIONS.format(leaf=_alternatives(scope.integers or scope.arrays))
         + f"call ::= {' | '.join(calls) or 'inner'}\n"
+        + f"inner ::= {' | '.join(inner or _WITHOUT_MODULES)}\n"
         + f"array ::= {_alternatives(scope.arrays)}\n"
         + f"reduction ::= {_alternatives(_REDUCTIONS)}\n"
         + f"mode ::= {_alternatives(_quoted(word) for word in _MODES)}\n"
     )
 
 
-def _calls(functions: Iterable[Function], *, prefix: str) -> str:
-    """Return alternatives that call each function with as many arguments as it takes."""
+def _calls(functions: Iterable[Function], *, prefix: str, first: str, further: str) -> list[str]:
+    """Return alternatives that call each function with as many arguments as it takes.
+
+    ``first`` and ``further`` are the rules for the first argument and for a comma and another one.
+    """
     by_arity: dict[tuple[int, int], list[str]] = {}
     for function in functions:
         by_arity.setdefault((function.least, function.most), []).append(prefix + function.name)
-    return " | ".join(
-        f'{_group(names)} "(" first{" more" * (least - 1)}{" more?" * (most - least)} ")"'
+    return [
+        f'({_alternatives(names)}) "(" {first}'
+        + f" {further}" * (least - 1)
+        + f" {further}?" * (most - least)
+        + ' ")"'
         for (least, most), names in sorted(by_arity.items())
-    )
-
-
-def _group(words: Iterable[str]) -> str:
-    return f"({_alternatives(words)})"
+    ]
 
 
 def _quoted(word: str) -> str:
