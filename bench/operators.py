@@ -1,15 +1,15 @@
 """Question: which operators suit a model? What share of their children runs, and what improves?
 
 Method: for each operator alone, and for each seed, a run of the real loop over a fresh population
-(model, evaluator and search as in ``engine.run``; nothing is written to disk) until it has
-generated as many children as asked. All runs share one loaded model and are interleaved seed by
-seed, so a change of the machine's speed meets all operators alike. Shares are over all seeds:
+(model, evaluator and search as in ``engine.run``; nothing is written to disk) for the same wall
+time. All runs share one loaded model and are interleaved seed by seed, so a change of the
+machine's speed meets all operators alike. Shares are over all seeds:
 
 - ``evaluated``: of the children, those that parse, are new, and read no undefined name;
 - ``valid``: of the evaluated ones, those with a score;
 - ``improved``: of the children, those that score better than their parent.
 
-Usage: python -m bench.operators [operators=infill,rewrite,diff] [children=200] [seeds=0,1,2]
+Usage: python -m bench.operators [operators=infill,rewrite,diff] [seconds=120] [seeds=0,1,2]
        [KEY=VALUE of engine.run ...]
 The last line printed is JSON.
 """
@@ -46,9 +46,9 @@ def run_once(
     model: LanguageModel,
     pool: EvaluatorPool,
     operators: Mapping[str, Operator],
-    children: int,
+    seconds: float,
 ) -> RunHistory:
-    """Run the loop in memory until ``children`` children were generated."""
+    """Run the loop in memory for ``seconds``; children cut off by the end are not counted."""
     history = RunHistory(direction=problem.direction)
     search = Search(settings=settings.search, direction=problem.direction, seed=settings.seed)
     began = time.monotonic()
@@ -68,14 +68,14 @@ def run_once(
         operators=operators,
         model=model,
         evaluator=pool,
-        stopped=lambda: len(history.children) >= children,
+        stopped=lambda: time.monotonic() - began >= seconds,
     ).run()
     return history
 
 
 def figures(histories: list[RunHistory]) -> dict[str, Any]:
     """Return the shares over all runs, and the best score of each."""
-    children = sum(len(history.children) for history in histories)
+    children = max(1, sum(len(history.children) for history in histories))
     evaluated = sum(history.evaluated for history in histories)
     valid = sum(history.valid for history in histories)
     refused: Counter[str] = Counter()
@@ -91,7 +91,7 @@ def figures(histories: list[RunHistory]) -> dict[str, Any]:
         "improved": sum(map(improved, histories)) / children,
         "refused": {reason: count / children for reason, count in refused.most_common()},
         "hit_rate": sum(h.cached_prompt_tokens for h in histories)
-        / sum(h.prompt_tokens for h in histories),
+        / max(1, sum(h.prompt_tokens for h in histories)),
         "best_scores": bests,
         "median_best_score": statistics.median(bests),
     }
@@ -109,7 +109,7 @@ def improved(history: RunHistory) -> int:
 
 def main(arguments: list[str]) -> None:
     """Measure and print."""
-    options = {"operators": "infill,rewrite,diff", "children": "200", "seeds": "0,1,2"}
+    options = {"operators": "infill,rewrite,diff", "seconds": "120", "seeds": "0,1,2"}
     given = dict(each.split("=", 1) for each in arguments)
     options.update({key: given.pop(key) for key in list(given) if key in options})
     names = options["operators"].split(",")
@@ -137,7 +137,7 @@ def main(arguments: list[str]) -> None:
                     model=model,
                     pool=pool,
                     operators=operators,
-                    children=int(options["children"]),
+                    seconds=float(options["seconds"]),
                 )
                 histories[name].append(history)
                 print(f"seed {seed} {name}: {figures([history])}", flush=True)

@@ -50,6 +50,7 @@ BANS = 0.5
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
 MOST_LINES = 3
+_MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
 _SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
 
 
@@ -95,7 +96,8 @@ class Infill:
                 f"{self._tokenizer.max_model_len - tokens}; raise model.max_model_len"
             )
         banned: tuple[int, ...] = ()
-        if rng.random() < BANS:
+        # An assignment that is inserted goes on as nothing in the parent does.
+        if rng.random() < BANS and not gap.before:
             banned = self._next_token(text=text, ids=ids, goes_on=shown + parent[gap.start :])
         return Prompt(
             token_ids=self._head_ids + ids,
@@ -208,7 +210,7 @@ def _statements(text: str, cut_off: bool) -> Iterator[str]:
 
 def _expressions(text: str) -> Iterator[str]:
     """Yield the starts of the completion's first line, the longest first, ending at a token."""
-    line = text.split("\n", 1)[0]
+    line = text.split("\n", 1)[0][:_MOST_CHARACTERS]
     marks = re.finditer(r"\W", line)
     ends = {len(line), *(end for mark in marks for end in mark.span())}
     seen = ""

@@ -1,0 +1,540 @@
+"""The infill through its face: what is asked, and what becomes of every kind of answer."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from grammars import accepts, sentence
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import program as programs
+from engine.core import (
+    Candidate,
+    Direction,
+    Gap,
+    Generation,
+    Problem,
+    Prompt,
+    Proposal,
+    UserError,
+)
+from engine.problem import load_problem, shipped
+from engine.prompts import infill as module
+from engine.prompts.infill import Infill
+from engine.prompts.sites import SiteKind, find_sites
+
+
+class Words:
+    """A tokenizer like a real one: a word's token holds the space before it."""
+
+    _TOKEN = re.compile(r" ?[^\W_]+|_| ?[^\s\w]|\s+(?!\S)|\s")
+
+    def __init__(self, max_model_len: int = 10_000) -> None:
+        self.max_model_len = max_model_len
+        self._words: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        words = self._TOKEN.findall(text)
+        assert "".join(words) == text
+        for word in words:
+            if word not in self._words:
+                self._words.append(word)
+        return [self._words.index(word) for word in words]
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return "".join(self._words[each] for each in ids)
+
+    def chat(self, *, system: str, user: str) -> str:
+        raise AssertionError("an infill is no chat")
+
+
+PLAIN = """\
+import numpy as np
+from scipy import ndimage, signal
+
+
+def run(noisy_signal, window_size=20):
+    \"\"\"Smooth.\"\"\"
+    length = len(noisy_signal) - window_size + 1
+    weights = np.exp(np.linspace(-2, 0, window_size))
+    filtered = np.zeros(length)
+    for i in range(length):
+        filtered[i] = np.sum(weights * noisy_signal[i : i + window_size])
+    return {"filtered_signal": filtered}
+"""
+
+PARENTS = {
+    "plain": PLAIN,
+    "tabs": "import numpy as np\ndef f(x, n=2):\n\tif n:\n\t\tx = x\t* 2\n\treturn np.exp(x)\n",
+    "CRLF": "import numpy as np\r\ndef f(x):\r\n    y = x * 2\r\n    return np.exp(y)\r\n",
+    "decorated": (
+        "import functools\nimport math\n@functools.cache\ndef f(x, n=1):\n    y = x + n\n"
+        "    @functools.cache\n    def g(z):\n        w = math.sqrt(z)\n        return w\n"
+        "    return g(y)\n"
+    ),
+    "nested": (
+        "import numpy as np\ndef f(x):\n    a = x\n    def g(y, n=3):\n        b = y + n\n"
+        "        return b\n    c = g(a)\n    def h(z): return z\n    return h(c)\n"
+    ),
+    "one-liner": "def f(x): return x + 1",
+    "one-line loop": "def f(x):\n    for i in x: y = i + 1\n    return y\n",
+    "only integers": "def f(n=3, m=4):\n    k = n + m\n    return k * 2\n",
+    "no parameters": "import numpy as np\ndef f():\n    return np.zeros(3)\n",
+    "module without functions": (
+        "import numpy.typing as npt\nimport scipy\ndef f(x: npt.ArrayLike):\n    y = x\n"
+        "    return y\n"
+    ),
+    "imports inside": (
+        "def g(x):\n    import math\n    y = x\n    return math.sqrt(y)\n\ndef f(x):\n"
+        "    import numpy as np\n    y = x + 1\n    return np.exp(y)\n"
+    ),
+    "class": (
+        "import math\nclass A:\n    def __call__(self, x):\n        y = math.exp(x)\n"
+        "        return self.a.b(y)[0]\nrun = A()\n"
+    ),
+    "methods": "def f(x):\n    y = x[0].mean() + x.real.sum()\n    return y.sum()\n",
+    "non-ASCII": "import numpy as np\ndef f(é):\n    ß = 'ü' * len(é); ö = ß + é\n    return ö\n",
+    "comments": "def f(x):  # why\n    # because\n    y = x  # so\n    return y\n",
+    "strings": "def f(x):\n    y = f'{x}' + 'a' 'b' + r'\\d'\n    return y, None, True, 1j, ...\n",
+    "shadowed": "import numpy as np\ndef f(np, x):\n    y = np\n    return x + y\n",
+    "deep": "def f(x):\n    return " + "+".join(["x"] * 60) + "\n",
+}
+WITHOUT_SITES = {
+    "lambda": "run = lambda x: x\n",
+    "no last line end": "run = lambda x: x",
+    "async": "async def f(x):\n    return x\n",
+    "docstring": 'def f(x):\n    """Do nothing."""\n',
+    "imported": "from numpy import mean as run\n",
+    "empty": "",
+}
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return replace(load_problem(Path(shipped()["signal"])), statement="Make f good. ½")
+
+
+@pytest.fixture(autouse=True)
+def _even_chances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every kind of place the same chance, whatever the measured weights are."""
+    monkeypatch.setattr(module, "KINDS", dict.fromkeys(SiteKind, 1.0))
+    monkeypatch.setattr(module, "CALLS", 0.5)
+    monkeypatch.setattr(module, "BANS", 0.5)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Words:
+    return Words()
+
+
+@pytest.fixture(scope="module")
+def infill(problem: Problem, tokenizer: Words) -> Infill:
+    return Infill(problem=problem, tokenizer=tokenizer)
+
+
+def candidate(program: str, score: float = 0.1 + 0.2) -> Candidate:
+    return Candidate(id="p", program=program, score=score)
+
+
+def proposal(program: str, seed: int = 0) -> Proposal:
+    return Proposal(
+        iteration=3, parent=candidate(program), history=(), operator="infill", k=8, seed=seed
+    )
+
+
+def generation(text: str, finish_reason: str = "stop") -> Generation:
+    return Generation(
+        index=0,
+        text=text,
+        finish_reason=finish_reason,
+        prompt_tokens=1,
+        cached_prompt_tokens=0,
+        generated_tokens=1,
+        llm_seconds=0.0,
+    )
+
+
+def prompt_of(gap: Gap | None) -> Prompt:
+    return Prompt(token_ids=(), text="", stop=(), max_tokens=1, gap=gap)
+
+
+def gap_of(prompt: Prompt) -> Gap:
+    assert prompt.gap is not None
+    return prompt.gap
+
+
+def read(infill: Infill, program: str, gap: Gap, text: str, reason: str = "stop") -> str | None:
+    return infill.parse(
+        parent=candidate(program), prompt=prompt_of(gap), generation=generation(text, reason)
+    )
+
+
+# What is asked
+
+
+@pytest.mark.parametrize("name", [*PARENTS, *WITHOUT_SITES])
+def test_the_prompt_is_the_task_the_score_and_the_parent_up_to_the_gap(
+    infill: Infill, tokenizer: Words, name: str
+) -> None:
+    program = {**PARENTS, **WITHOUT_SITES}[name]
+    head = '"""Make f good. ½\n\nHigher scores are better.\n"""\n\n'
+    for seed in range(12):
+        prompt = infill.compose(proposal(program, seed))
+        gap = gap_of(prompt)
+        shown = program[: gap.start] + gap.before
+        text = head + "# score 0.30000000000000004\n" + shown
+        # The space before the next word belongs to that word.
+        assert prompt.text == text.removesuffix(" ")
+        assert tokenizer.decode(prompt.token_ids) == prompt.text
+        assert prompt.token_ids[: len(tokenizer.encode(head))] == tuple(tokenizer.encode(head))
+        assert prompt.max_tokens > 0
+
+
+@pytest.mark.parametrize("name", [*PARENTS, *WITHOUT_SITES])
+def test_the_same_proposal_gives_the_same_prompt(infill: Infill, name: str) -> None:
+    program = {**PARENTS, **WITHOUT_SITES}[name]
+    for seed in range(5):
+        assert infill.compose(proposal(program, seed)) == infill.compose(proposal(program, seed))
+
+
+def test_chance_reaches_every_kind_of_place(infill: Infill) -> None:
+    tree = programs.parse(PLAIN)
+    assert tree is not None
+    kinds = {(site.start, site.end, site.kind) for site in find_sites(PLAIN, tree)}
+    seen = set()
+    for seed in range(300):
+        gap = gap_of(infill.compose(proposal(PLAIN, seed)))
+        seen |= {kind for start, end, kind in kinds if (start, end) == (gap.start, gap.end)}
+        if gap.before:
+            seen.add("call" if gap.before.endswith(".") else "assignment to a name")
+    assert seen == {*SiteKind, "call", "assignment to a name"}
+
+
+def test_a_kind_without_weight_is_not_chosen(
+    infill: Infill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = dict.fromkeys(SiteKind, 0.0) | {SiteKind.CONSTANT: 1.0}
+    monkeypatch.setattr(module, "KINDS", only)
+    for seed in range(20):
+        gap = gap_of(infill.compose(proposal(PLAIN, seed)))
+        assert PLAIN[gap.start : gap.end] in {"1", "-2", "0", '"filtered_signal"'}
+
+
+def test_the_statement_cannot_end_the_head(problem: Problem, tokenizer: Words) -> None:
+    statement = 'Write """f""" with \\ and \\N{x} and "quotes"'
+    operator = Infill(problem=replace(problem, statement=statement), tokenizer=tokenizer)
+    head, _, rest = operator.compose(proposal(PARENTS["one-liner"])).text.partition("# score")
+    assert head.count('"""') == 2
+    assert head.startswith('"""') and head.endswith('\n"""\n\n')
+    assert "with \\ and \\N{x}" in head
+    assert rest
+
+
+def test_a_minimising_problem_says_so(problem: Problem, tokenizer: Words) -> None:
+    lower = replace(problem, direction=Direction.MINIMISE)
+    text = Infill(problem=lower, tokenizer=tokenizer).compose(proposal(PLAIN)).text
+    assert "Lower scores are better." in text
+    assert "Higher" not in text
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_what_is_banned_is_the_token_that_the_parent_goes_on_with(
+    infill: Infill, tokenizer: Words, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(module, "BANS", 1.0)
+    program = PARENTS[name]
+    bans = 0
+    for seed in range(30):
+        prompt = infill.compose(proposal(program, seed))
+        gap = gap_of(prompt)
+        assert len(prompt.banned) <= 1
+        if not gap.before and prompt.banned:
+            bans += 1
+            gone_on = tokenizer.decode(prompt.token_ids + prompt.banned)
+            head = prompt.text[: prompt.text.index("# score")]
+            assert (head + "# score 0.30000000000000004\n" + program).startswith(gone_on)
+    assert bans
+
+
+def test_no_token_is_banned_without_chance(infill: Infill, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BANS", 0.0)
+    assert all(infill.compose(proposal(PLAIN, seed)).banned == () for seed in range(20))
+
+
+def test_a_prompt_never_outgrows_the_context(problem: Problem) -> None:
+    needed = [
+        len(prompt.token_ids) + prompt.max_tokens
+        for seed in range(20)
+        for prompt in [Infill(problem=problem, tokenizer=Words()).compose(proposal(PLAIN, seed))]
+    ]
+    for seed, tokens in enumerate(needed):
+        tight = Infill(problem=problem, tokenizer=Words(max_model_len=tokens))
+        prompt = tight.compose(proposal(PLAIN, seed))
+        assert len(prompt.token_ids) + prompt.max_tokens == tokens
+        short = Infill(problem=problem, tokenizer=Words(max_model_len=tokens - 1))
+        with pytest.raises(UserError, match=r"candidate p .*raise model\.max_model_len") as caught:
+            short.compose(proposal(PLAIN, seed))
+        assert "\n" not in str(caught.value)
+
+
+def test_the_longest_parent_fits(problem: Problem) -> None:
+    tokenizer = Words(max_model_len=600)
+    operator = Infill(problem=problem, tokenizer=tokenizer)
+    program = "def f(x):\n"
+    while len(tokenizer.encode(program + "    x = x + 1\n")) <= operator.longest_parent:
+        program += "    x = x + 1\n"
+    for seed in range(100):
+        prompt = operator.compose(proposal(program, seed))
+        assert len(prompt.token_ids) + prompt.max_tokens <= 600
+
+
+def test_a_parent_that_does_not_parse_is_a_bug_of_the_caller(infill: Infill) -> None:
+    with pytest.raises(ValueError, match="p does not parse"):
+        infill.compose(proposal("def f(:\n"))
+
+
+# Parents without a place: a lambda is a valid entry point
+
+
+@pytest.mark.parametrize("name", WITHOUT_SITES)
+def test_a_parent_without_a_place_is_gone_on_with(infill: Infill, name: str) -> None:
+    parent = WITHOUT_SITES[name]
+    prompt = infill.compose(proposal(parent))
+    assert prompt.grammar is None
+    child = infill.parse(
+        parent=candidate(parent), prompt=prompt, generation=generation("run = abs\n# more")
+    )
+    assert child is not None
+    expected = parent + "\n" * (parent != "" and not parent.endswith("\n"))
+    assert child == expected + "run = abs\n# more\n"
+
+
+# What becomes of the answers
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_the_parents_own_text_gives_the_parent(
+    infill: Infill, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(module, "MOST_LINES", 100)
+    program = PARENTS[name]
+    replaced = 0
+    for seed in range(40):
+        prompt = infill.compose(proposal(program, seed))
+        gap = gap_of(prompt)
+        own = program[gap.start : gap.end]
+        if gap.start == gap.end or ("\n" in own and not gap.whole_lines):
+            continue
+        replaced += 1
+        for space in ("", " "):  # the model writes the space that the prompt left out
+            answer = generation(space + own)
+            assert infill.parse(parent=candidate(program), prompt=prompt, generation=answer) == (
+                program
+            )
+    assert replaced
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_what_is_inserted_is_a_statement_in_its_block(infill: Infill, name: str) -> None:
+    program = PARENTS[name]
+    for seed in range(40):
+        prompt = infill.compose(proposal(program, seed))
+        gap = gap_of(prompt)
+        if gap.start != gap.end or gap.before:
+            continue
+        child = infill.parse(
+            parent=candidate(program), prompt=prompt, generation=generation("pass\n")
+        )
+        assert child is not None
+        lines, inserted = programs.source_lines(program), programs.source_lines(child)
+        number = next(
+            i
+            for i, (a, b) in enumerate(zip(lines, inserted, strict=False))
+            if a.strip() != b.strip()
+        )
+        assert inserted[number].strip() == "pass"
+        indentation = lines[number][: -len(lines[number].lstrip())]
+        assert inserted[number] == indentation + "pass\n"
+        assert inserted[:number] + inserted[number + 1 :] == lines
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_what_a_grammar_lets_through_makes_a_program_that_reads_what_is_there(
+    infill: Infill, name: str
+) -> None:
+    program = PARENTS[name]
+    known = programs.parse(program)
+    assert known is not None
+    undefined = programs.undefined_names(program, known)
+    held = 0
+    for seed in range(40):
+        prompt = infill.compose(proposal(program, seed))
+        if prompt.grammar is None:
+            continue
+        held += 1
+        written = sentence(prompt.grammar, seed)
+        gap = gap_of(prompt)
+        child = infill.parse(
+            parent=candidate(program),
+            prompt=prompt,
+            generation=generation(written.removesuffix("\n")),
+        )
+        if program[gap.end : gap.end + 1] == "." and child is None:
+            continue  # a number has no attributes
+        assert child is not None, (written, gap)
+        tree = programs.parse(child)
+        assert tree is not None
+        assert programs.undefined_names(child, tree) == undefined, child
+        if program[gap.end : gap.end + 1] != ".":
+            whole = gap.before + written.strip() + gap.after
+            assert child == program[: gap.start] + whole + program[gap.end :]
+    # Without an array there is no grammar.
+    assert bool(held) is (name not in ("no parameters", "only integers"))
+
+
+def test_a_whole_number_is_replaced_by_one(infill: Infill) -> None:
+    for seed in range(100):
+        prompt = infill.compose(proposal(PLAIN, seed))
+        gap = gap_of(prompt)
+        own = PLAIN[gap.start : gap.end]
+        if prompt.grammar is not None and own in ("1", "window_size", "len(noisy_signal)"):
+            assert accepts(prompt.grammar, "17\n")
+            assert not accepts(prompt.grammar, "0.5\n")
+            assert not accepts(prompt.grammar, "np.exp(noisy_signal)\n")
+        if prompt.grammar is not None and own == "range(length)":
+            assert not accepts(prompt.grammar, "length // 2 // 2\n")
+
+
+EXPRESSION = "def f(x):\n    return g(x, 1)\n"
+HOLE = Gap(start=EXPRESSION.index("x, 1"), end=EXPRESSION.index(", 1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("y", "y"),
+        (" y", "y"),
+        ("    y", "y"),
+        ("y)", "y"),  # the parent closes the parenthesis
+        ("y))", "y"),
+        ("h(y))", "h(y)"),
+        ("h(y", "h"),
+        ("y + ", "y"),
+        ("y + 'a", "y"),
+        ("y # why", "y"),
+        ("y\nz", "y"),
+        ("y, z", "y, z"),
+        ("y:", "y"),
+        ("y if", "y"),
+        ("y ** -2.5", "y ** -2.5"),
+        ("[i for i in y", None),
+        ("", ""),
+        ("é + 'ü'", "é + 'ü'"),
+        ("'\U0001f600'", "'\U0001f600'"),
+        ("€", None),
+        ("\x00", None),
+        ("\ud800", None),
+        ("y\x00", "y"),
+        ("   ", None),
+        ("\n\n", None),
+        ("\t", None),
+        (")", None),
+        ("(" * 300, None),
+        ("def g(): pass", None),
+    ],
+)
+def test_the_longest_start_of_an_expression_that_parses(
+    infill: Infill, text: str, written: str | None
+) -> None:
+    child = read(infill, EXPRESSION, HOLE, text)
+    if not written:
+        assert child is None
+    else:
+        assert child == EXPRESSION.replace("x, 1", f"{written}, 1")
+
+
+STATEMENT = "def f(x):\n    y = x\n    return y\n"
+LINES = Gap(start=STATEMENT.index("y = x"), end=STATEMENT.index("\n    return"), whole_lines=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "written"),
+    [
+        ("y = 2", "stop", "y = 2"),
+        (" y = 2", "stop", "y = 2"),
+        ("y = 2\n", "stop", "y = 2"),
+        ("y = 2   \n   ", "stop", "y = 2"),
+        ("y = 2\n    y += 1", "stop", "y = 2\n    y += 1"),
+        ("y = 2\n    y += 1", "length", "y = 2"),  # the last line was cut off
+        ("y = 2\n    y += 1", "abort", "y = 2"),
+        ("y = 2", "length", "y = 2"),  # nothing else is left
+        ("y = 2\n    y +=", "stop", "y = 2"),
+        ("y = 2\n  z = 3", "stop", "y = 2"),
+        ("y = (2\n    )", "stop", "y = (2\n    )"),
+        ("y = (2\n", "stop", None),
+        ("y = 'a", "stop", None),
+        ("for i in x:\n        y = i", "stop", "for i in x:\n        y = i"),
+        ("for i in x:\n        y = i", "length", None),
+        ("y = '½'", "stop", "y = '½'"),
+        ("", "stop", None),
+        ("   ", "stop", None),
+        ("\n\n\n", "stop", None),
+        ("\x00", "stop", None),
+        ("```python", "stop", None),
+        ("y = 1 2", "stop", None),
+    ],
+)
+def test_the_most_lines_that_parse(
+    infill: Infill, text: str, reason: str, written: str | None
+) -> None:
+    child = read(infill, STATEMENT, LINES, text, reason)
+    assert child == (None if written is None else STATEMENT.replace("y = x", written))
+
+
+def test_no_more_lines_than_asked_for(infill: Infill, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_LINES", 2)
+    child = read(infill, STATEMENT, LINES, "y = 1\n    y = 2\n    y = 3\n    y = 4")
+    assert child == STATEMENT.replace("y = x", "y = 1\n    y = 2")
+
+
+def test_an_assignment_is_written_around_the_answer(infill: Infill) -> None:
+    start = STATEMENT.index("return")
+    gap = Gap(start=start, end=start, before="y = np.", after="\n    ")
+    child = read(infill, STATEMENT, gap, " exp(y))")
+    assert child == STATEMENT.replace("return", "y = np.exp(y)\n    return")
+
+
+@pytest.mark.parametrize("whole_lines", [False, True])
+@pytest.mark.parametrize("unit", ["(", "-", "1+", "x ", "'", "\n", "[](){}", "x.", "not ", "\\"])
+def test_a_huge_answer_takes_no_long_time(infill: Infill, unit: str, whole_lines: bool) -> None:
+    gap = replace(HOLE, whole_lines=whole_lines)
+    began = time.perf_counter()
+    read(infill, EXPRESSION, gap, unit * 20_000, "length")
+    assert time.perf_counter() - began < 5
+
+
+@given(
+    text=st.text(max_size=60), whole_lines=st.booleans(), reason=st.sampled_from(["stop", "length"])
+)
+@settings(max_examples=200, deadline=None)
+def test_an_answer_gives_a_program_that_parses_or_none(
+    infill: Infill, text: str, whole_lines: bool, reason: str
+) -> None:
+    gap = replace(LINES, whole_lines=whole_lines)
+    child = read(infill, STATEMENT, gap, text, reason)
+    if child is not None:
+        assert programs.parse(child) is not None
+        written = child[gap.start : len(child) - (len(STATEMENT) - gap.end)]
+        assert written.strip()
+        assert text.lstrip(" ").startswith(written)
+        assert child == STATEMENT[: gap.start] + written + STATEMENT[gap.end :]
+
+
+def test_the_prompt_of_another_operator_is_refused(infill: Infill) -> None:
+    with pytest.raises(ValueError, match="not a prompt of this operator"):
+        infill.parse(parent=candidate(PLAIN), prompt=prompt_of(None), generation=generation("x"))
