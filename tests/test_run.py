@@ -79,10 +79,12 @@ def test_the_summary_has_every_figure(finished: Finished) -> None:
 
 
 def test_every_call_spreads_its_temperatures(finished: Finished) -> None:
+    search = yaml.safe_load((finished.folder / "config.yaml").read_text())["search"]
+    ends = [search["temperature_min"], search["temperature_max"]]
     calls = read_events(finished.folder)["call"]
     for number, call in enumerate(calls):
         assert call["iteration"] == number
-        assert call["temperatures"][0] == 0.7 and call["temperatures"][-1] == 1.3
+        assert [call["temperatures"][0], call["temperatures"][-1]] == pytest.approx(ends)
         assert call["temperatures"] == sorted(call["temperatures"])
         assert len(set(call["seeds"])) == call["k"] == 8
 
