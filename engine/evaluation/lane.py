@@ -66,6 +66,8 @@ class Lane:
                     seconds=self._problem.limits.seconds,
                 )
             except Lost as error:
+                if self._stopped:
+                    break
                 reason = f"its worker process was lost {ATTEMPTS} times"
                 _log.warning("a worker was lost (%s)", error)
                 self._drop()

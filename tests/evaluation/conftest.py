@@ -1,5 +1,6 @@
 """The tiny problem of these tests, and one pool for all hostile programs."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,19 +26,29 @@ def pool(double: Problem) -> Iterator[EvaluatorPool]:
 
 @pytest.fixture
 def processes_of() -> Callable[[str], list[int]]:
-    """Return a function that lists the living processes with a mark on their command line."""
+    """Return a function that lists the living processes below this one with a mark.
+
+    The mark is looked for on the command line. Other runs on the machine do not count.
+    """
 
     def find(mark: str) -> list[int]:
-        found = []
+        parents: dict[int, int] = {}
+        marked = []
         for folder in Path("/proc").iterdir():
             if folder.name.isdecimal():
                 try:
                     command = (folder / "cmdline").read_bytes()
-                    state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+                    state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
                 except OSError:
                     continue
+                parents[int(folder.name)] = int(parent)
                 if mark.encode() in command and state != "Z":
-                    found.append(int(folder.name))
-        return found
+                    marked.append(int(folder.name))
+        return [pid for pid in marked if is_below(pid, parents)]
+
+    def is_below(pid: int, parents: dict[int, int]) -> bool:
+        while pid in parents and pid != os.getpid():
+            pid = parents[pid]
+        return pid == os.getpid()
 
     return find

@@ -271,7 +271,7 @@ def test_a_fork_bomb_ends_with_its_program(
     evaluation = pool.evaluate(program(bomb, before="import time"))
     assert evaluation.failure in (Failure.TIMEOUT, Failure.ERROR)
     assert pool.evaluate(GOOD).score == 1.0
-    assert len(processes_of("engine.evaluation.worker")) <= before
+    assert len(processes_of("engine.evaluation.worker")) == before
 
 
 def test_a_program_that_kills_its_fork_server_crashes(pool: EvaluatorPool) -> None:
