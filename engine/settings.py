@@ -61,7 +61,7 @@ class SearchSettings:
         k: children for each prompt.
         temperature_min: temperature of the first child; the others are spread evenly up to
         temperature_max: that of the last one.
-        history: how many better programs a prompt shows beside the parent.
+        history: how many of the best other programs a prompt shows beside the parent.
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0.
     """
