@@ -29,7 +29,7 @@ from typing import Any
 
 from engine import config
 from engine.core import INITIAL, Problem
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import Cascade, EvaluatorPool
 from engine.inference import LanguageModel, find_weights, prepare
 from engine.loop import Loop
 from engine.problem import load_problem
@@ -67,7 +67,12 @@ def run_once(
         search=search,
         operators=operators,
         model=model,
-        evaluator=pool,
+        evaluator=Cascade(
+            pool=pool,
+            problem=problem,
+            settings=settings.evaluation.cascade,
+            seed=settings.seed,
+        ),
         stopped=lambda: time.monotonic() - began >= seconds,
     ).run()
     return history

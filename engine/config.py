@@ -160,7 +160,7 @@ def _check_known(override: Override, valid: Sequence[str]) -> None:
 
 
 _GROUPS = ("problem", "model")
-_TEXT_KEYS = ("problem.path", "model.path", "model.cache_dir", "runs", "name")
+_TEXT_KEYS = ("problem.path", "model.path", "model.cache_dir", "data", "runs", "name")
 
 
 def _options(group: str) -> list[str]:
@@ -192,27 +192,30 @@ def _values(config: DictConfig) -> dict[str, Any]:
         values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
     except OmegaConfBaseException as error:
         raise UserError(_line(error)) from error
-    values["problem"] = str(_folder(values["problem"]["path"], "problem.path"))
+    values["problem"] = str(_full(values["problem"]["path"], "problem.path"))
+    if values["data"] is not None:
+        values["data"] = str(_full(values["data"], "data", "a file or a folder, or null"))
     model = values["model"]
     if model["cache_dir"] is None:
         model["cache_dir"] = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
-    model["cache_dir"] = str(_folder(model["cache_dir"], "model.cache_dir"))
+    model["cache_dir"] = str(_full(model["cache_dir"], "model.cache_dir"))
     if model["path"]:
-        folder = _folder(model["path"], "model.path")
-        if folder.is_dir():  # in full, because a run may be resumed from elsewhere
+        folder = _full(model["path"], "model.path")
+        if folder.is_dir():
             model["path"] = str(folder)
     if values["evaluation"]["workers"] is None:
         values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
     return values
 
 
-def _folder(given: object, key: str) -> Path:
+def _full(given: object, key: str, must_be: str = "a folder") -> Path:
+    """Return a path in full, because a run may be resumed from elsewhere."""
     try:
         if isinstance(given, str) and given:
             return Path(given).expanduser().absolute()
     except RuntimeError as error:  # `~somebody` who has no home here
         raise UserError(f"{key} is {given!r}, which can't be resolved: {error}") from error
-    raise UserError(f"{key} is {given!r}; it must be a folder")
+    raise UserError(f"{key} is {given!r}; it must be {must_be}")
 
 
 def _checked(values: object) -> RunSettings:
@@ -255,7 +258,7 @@ def _typed(kind: Any, value: object, key: str) -> Any:
     if wanted is float and type(value) is int:
         return float(value) if abs(value) < 2**1023 else math.inf if value > 0 else -math.inf
     if type(value) is not wanted:
-        names = {int: "a whole number", float: "a number", str: "text"}
+        names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
         null = " or null" if type(None) in kinds else ""
         raise UserError(f"{key} is {value!r}; it must be {names[wanted]}{null}")
     return value

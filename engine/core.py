@@ -19,8 +19,17 @@ Array = NDArray[Any]
 Outputs = Mapping[str, Array]
 """The arrays that a program returned for one case, by name, as its contract declares them."""
 
+Score = Callable[[Sequence[Outputs]], Mapping[str, float]]
+"""Trusted scoring: the outputs of all cases, in order, to metrics, ``score`` among them.
+
+Raises `Rejected` for outputs that are well formed but not allowed."""
+
 INITIAL = "initial"
 """Id of the candidate that every run starts from: the problem's initial program."""
+
+SECONDS = "seconds"
+"""Entry that isolated cases' outputs have besides the declared ones: the wall seconds, a 0-d
+array, that the sandbox measured for the case's process, from its first line to its last result."""
 
 
 class UserError(Exception):
@@ -46,12 +55,12 @@ class ArraySpec:
     """What one returned array has to look like; anything else fails the candidate.
 
     Attributes:
-        shape: the exact shape; ``()`` for a number.
+        shape: the length of each dimension, exact or a range of allowed ones; ``()`` for a number.
         dtype: a NumPy dtype name that the value must convert to without losing information.
         finite: whether NaN and infinities are refused.
     """
 
-    shape: tuple[int, ...]
+    shape: tuple[int | range, ...]
     dtype: str = "float64"
     finite: bool = True
 
@@ -96,6 +105,21 @@ class Rejected(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Stage:
+    """A way to score a program: the problem's own, or a cheaper one that stands in front of it.
+
+    Attributes:
+        name: names the stage in metrics and messages.
+        cases: the calls that make up one evaluation, in order.
+        score: what their outputs are worth; in all stages of a problem, better means the same.
+    """
+
+    name: str
+    cases: tuple[Case, ...]
+    score: Score
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
     """A problem as its folder declares it; see ``engine/problem.py`` for the folder's layout.
 
@@ -106,15 +130,15 @@ class Problem:
         statement: the task in words, for the model.
         initial_program: source text of the first candidate.
         entry_point: the function that every candidate has to define.
-        cases: the calls that make up one evaluation, in order.
+        stages: cheap ones first; the last one is the full evaluation, whose ``score`` the search
+            optimises.
         isolate_cases: run each case in a process of its own, so that nothing a program saw in
             one case is there in the next.
-        limits: time and memory for one evaluation.
-        score: trusted scoring, outputs of all cases in order to metrics; the metric ``score`` is
-            the one that the search optimises. Raises `Rejected`.
+        limits: time and memory for one stage of one evaluation.
+        modules: what the sandbox imports once, before candidates run, besides its usual ones.
         known_scores: published scores, for reports.
-        fingerprint: SHA-256 over the folder's files and the kernels; runs with equal ones were
-            scored alike.
+        fingerprint: SHA-256 over the folder's files, its data and the kernels; runs with equal
+            ones were scored alike.
     """
 
     name: str
@@ -123,12 +147,22 @@ class Problem:
     statement: str
     initial_program: str
     entry_point: str
-    cases: tuple[Case, ...]
+    stages: tuple[Stage, ...]
     isolate_cases: bool
     limits: Limits
-    score: Callable[[Sequence[Outputs]], Mapping[str, float]]
+    modules: tuple[str, ...]
     known_scores: tuple[KnownScore, ...]
     fingerprint: str
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases of the full evaluation."""
+        return self.stages[-1].cases
+
+    @property
+    def score(self) -> Score:
+        """The scoring of the full evaluation."""
+        return self.stages[-1].score
 
 
 class Failure(enum.StrEnum):
@@ -140,6 +174,7 @@ class Failure(enum.StrEnum):
     CRASH = "crash"  # its process died
     OUTPUT = "output"  # it returned something else than its contract says
     REJECTED = "rejected"  # the outputs are well formed but not allowed
+    SCREENED = "screened"  # a cheap stage found it too bad to be worth the next one
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,6 +210,14 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """A child that got no score, and the verdict that says why."""
+
+    program: str
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Proposal:
     """What the search asks for next: K children of one parent.
 
@@ -182,6 +225,7 @@ class Proposal:
         iteration: counts from 0; all randomness of the iteration derives from it and the seed.
         parent: the program to change.
         history: the best other programs, to be shown beside the parent, worst first.
+        failures: the last failed attempts at changing this parent, oldest first.
         operator: name of the operator that makes the change.
         k: number of children.
         seed: for the operator's own choices and the sampling of the children.
@@ -193,6 +237,7 @@ class Proposal:
     operator: str
     k: int
     seed: int
+    failures: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,7 @@
 """``python -m engine.evaluate problem=NAME program=FILE``: score a program outside a run.
 
-``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder. Prints the
+``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder, ``data=PATH``
+gives a problem that reads data the user's own. Runs the full evaluation, no cheap stage. Prints the
 score and all metrics in full precision. Exit codes: 0 the program is valid, 1 it failed, 2 the
 input is wrong (one line on standard error).
 """
@@ -15,7 +16,7 @@ from engine.core import Evaluation, Problem, UserError
 from engine.evaluation import EvaluatorPool
 from engine.problem import load_problem, shipped
 
-KEYS = ("problem", "problem.path", "program")
+KEYS = ("problem", "problem.path", "data", "program")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,7 +47,8 @@ def _read(arguments: Sequence[str]) -> tuple[Problem, str]:
         raise UserError("program= is missing; give the file to score, program=FILE")
     if ("problem" in given) == ("problem.path" in given):
         raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
-    problem = load_problem(_folder(given))
+    data = Path(given["data"]) if "data" in given else None
+    problem = load_problem(_folder(given), data=data)
     return problem, _read_program(Path(given["program"]))
 
 

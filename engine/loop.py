@@ -7,6 +7,7 @@ going on in the middle of an iteration that a death cut short. Does not cover wi
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
@@ -14,18 +15,19 @@ from typing import Protocol
 import numpy as np
 
 from engine.core import Evaluation, Generation, Prompt, Proposal, Refusal
+from engine.evaluation import SwitchedOff
 from engine.inference import LanguageModel, Sampling
 from engine.prompts import Operator
 from engine.search import Search
 from engine.settings import RunSettings
-from engine.store import Call, Child, Event, RunHistory, Verdict
+from engine.store import Call, Child, Event, RunHistory, ScreenOff, Verdict
 
 
 class Evaluator(Protocol):
-    """What the loop needs of ``engine.evaluation``."""
+    """What the loop needs of ``engine.evaluation``: `engine.evaluation.Cascade`."""
 
-    def submit(self, *, candidate_id: str, program: str) -> None:
-        """Hand a program over; never blocks."""
+    def submit(self, *, candidate_id: str, program: str, iteration: int) -> None:
+        """Hand over a program that ``iteration`` generated; never blocks."""
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return the verdicts that are in, waiting up to ``timeout`` seconds for the first."""
@@ -33,6 +35,10 @@ class Evaluator(Protocol):
     @property
     def in_flight(self) -> int:
         """Programs handed over whose verdicts were not returned yet."""
+
+    @property
+    def switched_off(self) -> Mapping[str, SwitchedOff]:
+        """The cheap stages that were found to rank too badly, by name."""
 
 
 class Loop:
@@ -59,7 +65,7 @@ class Loop:
             search: has been told everything in ``history``.
             operators: by name.
             model: the language model.
-            evaluator: runs and scores candidates.
+            evaluator: runs and scores candidates; has been told everything in ``history``.
             stopped: whether the user asked for an end.
         """
         self._settings = settings
@@ -77,7 +83,7 @@ class Loop:
         """Go on until the budget is spent or the user asks for an end."""
         for child in self._history.pending():
             assert child.program is not None  # a refused child is not pending
-            self._evaluator.submit(candidate_id=child.id, program=child.program)
+            self._submit(child.id, child.program, child.iteration)
         self._collect_all()
         iteration = max(self._history.calls, default=0)
         while not self._is_over():
@@ -147,8 +153,16 @@ class Loop:
         )
         self._record(child)
         if refusal is None and program is not None:
-            self._search.admit(child.id, program, iteration=child.iteration)
-            self._evaluator.submit(candidate_id=child.id, program=program)
+            self._search.admit(
+                child.id, program, iteration=child.iteration, parent=proposal.parent.id
+            )
+            self._submit(child.id, program, child.iteration)
+
+    def _submit(self, candidate_id: str, program: str, iteration: int) -> None:
+        self._evaluator.submit(candidate_id=candidate_id, program=program, iteration=iteration)
+        for name, off in self._evaluator.switched_off.items():
+            if name not in self._history.screens_off:
+                self._record(ScreenOff(**dataclasses.asdict(off)))
 
     def _collect_all(self) -> None:
         while self._evaluator.in_flight:

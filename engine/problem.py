@@ -5,14 +5,18 @@ anywhere else. It holds four files:
 
 ``problem.yaml``
     ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
-    ``memory_mb``) and, optionally, ``isolate_cases`` and ``known_scores`` (``score``, ``source``).
+    ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names) and
+    ``known_scores`` (``score``, ``source``).
 ``statement.md``
     The task in words, as the model is to read it.
 ``initial.py``
     The first candidate.
 ``evaluator.py``
     Trusted code with two functions: ``cases() -> Sequence[Case]`` and
-    ``score(outputs) -> Mapping[str, float]``, which has the metric ``score``.
+    ``score(outputs) -> Mapping[str, float]``, which has the metric ``score``; optionally
+    ``screens() -> Sequence[Stage]``, the cheap stages in front of these. A problem that can read
+    data of the user's has one function instead, ``with_data(path: Path | None)``, which returns
+    an object with those two or three; None stands for the data that come with the problem.
 
 Does not cover: running candidates (``engine.evaluation``) and configuration (``engine.config``).
 """
@@ -29,10 +33,16 @@ from typing import Any
 
 import yaml
 
-from engine.core import Case, Direction, KnownScore, Limits, Problem, UserError
+from engine.core import Case, Direction, KnownScore, Limits, Problem, Stage, UserError
 
 FILES = ("problem.yaml", "statement.md", "initial.py", "evaluator.py")
-_KEYS = {"direction", "entry_point", "limits", "isolate_cases", "known_scores"}
+FULL = "full"
+"""Name of every problem's last stage."""
+
+RESERVED = "cascade"
+"""No stage may have this name: ``engine.evaluation.cascade`` has metrics of its own under it."""
+
+_KEYS = {"direction", "entry_point", "limits", "isolate_cases", "modules", "known_scores"}
 
 
 def shipped() -> dict[str, Path]:
@@ -43,12 +53,12 @@ def shipped() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(root.glob("*/problem.yaml"))}
 
 
-def load_problem(folder: Path) -> Problem:
-    """Load the problem in ``folder``.
+def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
+    """Load the problem in ``folder``, with the user's own ``data`` if it can read any.
 
     Raises:
-        UserError: the folder is not a complete problem; the message names what is missing or
-            wrong, and where.
+        UserError: the folder is not a complete problem, or the data are not what it reads; the
+            message names what is missing or wrong, and where.
     """
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
@@ -58,8 +68,9 @@ def load_problem(folder: Path) -> Problem:
         raise UserError(
             f"problem folder {folder} has no {', '.join(missing)}; it needs {_listed()}"
         )
+    data = None if data is None else _find_data(data)
     declared = _read_declaration(folder / "problem.yaml")
-    evaluator = _import_evaluator(folder)
+    evaluator = _open_evaluator(folder, data)
     initial_program = _read(folder / "initial.py")
     try:
         compile(initial_program, str(folder / "initial.py"), "exec")
@@ -70,11 +81,17 @@ def load_problem(folder: Path) -> Problem:
         folder=folder,
         statement=_read(folder / "statement.md").strip(),
         initial_program=initial_program,
-        cases=_cases(evaluator, folder),
-        score=evaluator.score,
-        fingerprint=_fingerprint(folder),
+        stages=_stages(evaluator, folder / "evaluator.py"),
+        fingerprint=_fingerprint(folder, data),
         **declared,
     )
+
+
+def _find_data(data: Path) -> Path:
+    data = data.expanduser().absolute()
+    if not data.exists():
+        raise UserError(f"data {data} does not exist; give data=PATH of a file or a folder")
+    return data
 
 
 def _listed() -> str:
@@ -111,6 +128,7 @@ def _read_declaration(path: Path) -> dict[str, Any]:
             "entry_point": _entry_point(raw["entry_point"]),
             "limits": _limits(raw["limits"]),
             "isolate_cases": _flag("isolate_cases", raw.get("isolate_cases", False)),
+            "modules": _modules(raw.get("modules", [])),
             "known_scores": tuple(
                 KnownScore(score=float(known["score"]), source=str(known["source"]))
                 for known in raw.get("known_scores", ())
@@ -149,6 +167,35 @@ def _flag(key: str, value: Any) -> bool:
     return value
 
 
+def _modules(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(
+        isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in value
+    ):
+        raise ValueError(f"modules is {value!r}; it must be a list of names of modules")
+    return tuple(value)
+
+
+def _open_evaluator(folder: Path, data: Path | None) -> Any:
+    """Return what has the functions of a problem: the module, or what its ``with_data`` returns."""
+    module = _import_evaluator(folder)
+    path = folder / "evaluator.py"
+    opener = getattr(module, "with_data", None)
+    if opener is None and data is not None:
+        raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
+    try:
+        evaluator = module if opener is None else opener(data)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{path}: with_data() failed: {type(error).__name__}: {_one_line(error)}"
+        ) from error
+    for function in ("cases", "score"):
+        if not callable(getattr(evaluator, function, None)):
+            raise UserError(f"{path} has no function {function}(); see engine/problem.py")
+    return evaluator
+
+
 def _import_evaluator(folder: Path) -> ModuleType:
     """Import ``evaluator.py`` under a name that no other problem's evaluator has."""
     path = folder / "evaluator.py"
@@ -164,31 +211,61 @@ def _import_evaluator(folder: Path) -> ModuleType:
         raise UserError(
             f"{path} can't be imported: {type(error).__name__}: {_one_line(error)}"
         ) from error
-    for function in ("cases", "score"):
-        if not callable(getattr(module, function, None)):
-            raise UserError(f"{path} has no function {function}(); see engine/problem.py")
     return module
 
 
-def _cases(evaluator: ModuleType, folder: Path) -> tuple[Case, ...]:
+def _stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
+    screens: tuple[Any, ...] = ()
     try:
+        if hasattr(evaluator, "screens"):
+            screens = tuple(evaluator.screens())
         cases = tuple(evaluator.cases())
+    except UserError:
+        raise
     except Exception as error:
         raise UserError(
-            f"{folder / 'evaluator.py'}: cases() failed: {type(error).__name__}: {_one_line(error)}"
+            f"{path}: its cases can't be had: {type(error).__name__}: {_one_line(error)}"
         ) from error
-    if not cases or not all(isinstance(case, Case) for case in cases):
-        raise UserError(f"{folder / 'evaluator.py'}: cases() must return engine.core.Case values")
-    return cases
+    if not all(isinstance(screen, Stage) for screen in screens):
+        raise UserError(f"{path}: screens() must return engine.core.Stage values")
+    stages = (*screens, Stage(name=FULL, cases=cases, score=evaluator.score))
+    for screen in screens:
+        _check_screen(screen, path)
+    if len({stage.name for stage in stages}) < len(stages):
+        raise UserError(f"{path}: two stages have one name; the last one's is {FULL!r}")
+    for stage in stages:
+        if not stage.cases or not all(isinstance(case, Case) for case in stage.cases):
+            raise UserError(f"{path}: cases() must return engine.core.Case values, at least one")
+    return stages
 
 
-def _fingerprint(folder: Path) -> str:
-    """Digest what decides a score: the folder's files and the kernels that evaluators call."""
+def _check_screen(screen: Stage, path: Path) -> None:
+    name: object = screen.name
+    if not isinstance(name, str) or not name.isidentifier() or name == RESERVED:
+        raise UserError(
+            f"{path}: a stage has the name {name!r}; it must be an identifier other than {RESERVED}"
+        )
+    if not callable(screen.score):
+        raise UserError(f"{path}: stage {name} has no function for its score")
+
+
+def _fingerprint(folder: Path, data: Path | None) -> str:
+    """Digest what decides a score: the folder's files, data, and the kernels they call."""
     import kernels
 
     digest = hashlib.sha256()
     sources = sorted(Path(next(iter(kernels.__path__))).glob("*.py"))
-    for path in [*(folder / name for name in FILES), *sources]:
-        data = path.read_bytes()
-        digest.update(f"{path.name}\0{len(data)}\0".encode() + data)
+    for path in [*(folder / name for name in FILES), *sources, *_files(data)]:
+        try:
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").digest()
+        except OSError as error:
+            raise UserError(f"{path} can't be read: {error}") from error
+        digest.update(path.name.encode() + b"\0" + content)
     return digest.hexdigest()
+
+
+def _files(data: Path | None) -> list[Path]:
+    if data is None:
+        return []
+    return sorted(path for path in data.rglob("*") if path.is_file()) if data.is_dir() else [data]

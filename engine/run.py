@@ -11,6 +11,7 @@ bad input, 130 after Ctrl-C.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -23,13 +24,13 @@ from pathlib import Path
 import engine
 from engine import config
 from engine.core import INITIAL, Problem, UserError
-from engine.evaluation import EvaluatorPool
-from engine.inference import LanguageModel, find_weights, prepare
+from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
+from engine.inference import LanguageModel, find_weights, is_cpu_build, prepare
 from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
-from engine.search import Search
+from engine.restore import new_cascade, new_search, replay, told_cascade, told_search
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
 
@@ -63,14 +64,16 @@ def _start(settings: RunSettings) -> int:
     folder = Path(settings.runs) / (settings.name or _default_name(settings))
     if folder.exists():
         raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
+    cores = _share_out_cores(settings)
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
-    problem = load_problem(Path(settings.problem))
+    problem = _problem(settings)
     weights = find_weights(settings.model)
-    with EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool:
-        verdict = _first_verdict(pool, problem)
+    with EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool:
+        verdict = _first_verdict(new_cascade(settings, problem, pool), problem)
+        _check_sandbox(settings, pool, cores)
         with _language_model(settings, weights) as model:
             operators = _operators(settings, problem, model)
-            search = _new_search(settings, problem)
+            search = new_search(settings, problem)
             search.admit(INITIAL, problem.initial_program, iteration=-1)
             search.tell(INITIAL, verdict.evaluation())
             for operator in operators.values():
@@ -82,7 +85,7 @@ def _start(settings: RunSettings) -> int:
                 events=[session, verdict],
             )
             with EventLog(folder, session=session.number) as log:
-                history = _replay(log, problem)
+                history = replay(log, problem)
                 run = _Run(folder=folder, settings=settings, problem=problem, history=history)
                 return run.evolve(log, pool, model, operators)
 
@@ -95,25 +98,27 @@ def _resume(arguments: Sequence[str]) -> int:
     if not (folder / "config.yaml").is_file():
         raise UserError(f"{folder} is not a run: it has no config.yaml; give a folder under runs/")
     settings = config.load(folder / "config.yaml")
+    cores = _share_out_cores(settings)
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
-    problem = load_problem(Path(settings.problem))
+    problem = _problem(settings)
     with EventLog(folder) as log:
-        history = _replay(log, problem)
+        history = replay(log, problem)
         if not history.sessions or INITIAL not in history.verdicts:
             raise UserError(f"{folder} is damaged: its log has no beginning; start a new run")
         if history.sessions[0].fingerprint != problem.fingerprint:
             raise UserError(
-                f"{problem.folder} or kernels/ has changed since {folder} began, so scores would "
-                "not compare; bring the files back, or start a new run"
+                f"{problem.folder}, its data or kernels/ has changed since {folder} began, so "
+                "scores would not compare; bring the files back, or start a new run"
             )
         run = _Run(folder=folder, settings=settings, problem=problem, history=history)
         if history.is_spent(settings.budget):
             return run.finish(stopped=False)
         weights = find_weights(settings.model)
         with (
-            EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool,
+            EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
             _language_model(settings, weights) as model,
         ):
+            _check_sandbox(settings, pool, cores)
             return run.evolve(log, pool, model, _operators(settings, problem, model))
 
 
@@ -153,10 +158,10 @@ class _Run:
                 settings=self.settings,
                 history=self.history,
                 record=record,
-                search=_told_search(self.settings, self.problem, self.history),
+                search=told_search(self.settings, self.problem, self.history),
                 operators=operators,
                 model=model,
-                evaluator=pool,
+                evaluator=told_cascade(self.settings, self.problem, self.history, pool),
                 stopped=stopped,
             ).run()
         return self.finish(stopped=stopped())
@@ -175,8 +180,32 @@ class _Run:
         return 0
 
 
-def _first_verdict(pool: EvaluatorPool, problem: Problem) -> Verdict:
-    evaluation = pool.evaluate(problem.initial_program)
+def _problem(settings: RunSettings) -> Problem:
+    data = None if settings.data is None else Path(settings.data)
+    return load_problem(Path(settings.problem), data=data)
+
+
+def _share_out_cores(settings: RunSettings) -> list[int]:
+    """Return the evaluators' cores, and keep all other threads of this process off them.
+
+    Threads started from here on inherit that; only the evaluators' bind themselves elsewhere.
+    """
+    cores = evaluator_cores(settings.evaluation.workers)
+    os.sched_setaffinity(0, model_cores(cores, on_gpu=not is_cpu_build()))
+    return cores
+
+
+def _check_sandbox(settings: RunSettings, pool: EvaluatorPool, cores: Sequence[int]) -> None:
+    """Say where candidates run and behind which walls; refuse to go on if the user wants more."""
+    pool.check_walls(strict=settings.evaluation.strict)
+    shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
+    _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
+
+
+def _first_verdict(cascade: Cascade, problem: Problem) -> Verdict:
+    """Evaluate the initial program at every stage: a stage that it fails would fail them all."""
+    cascade.submit(candidate_id=INITIAL, program=problem.initial_program, iteration=-1)
+    ((_, evaluation),) = cascade.completed(timeout=None)
     if evaluation.score is None:
         raise UserError(
             f"the initial program of {problem.folder} fails: {evaluation.message}; a run needs one "
@@ -201,29 +230,6 @@ def _operators(
     """Return the operators of the run's mix."""
     every = make_operators(problem=problem, tokenizer=model, max_tokens=settings.model.max_tokens)
     return {name: every[name] for name, weight in settings.search.operators.items() if weight > 0}
-
-
-def _new_search(settings: RunSettings, problem: Problem) -> Search:
-    return Search(settings=settings.search, direction=problem.direction, seed=settings.seed)
-
-
-def _told_search(settings: RunSettings, problem: Problem, history: RunHistory) -> Search:
-    """Return a search that knows everything that is recorded."""
-    search = _new_search(settings, problem)
-    search.admit(INITIAL, history.program_of(INITIAL), iteration=-1)
-    for child in history.children.values():
-        if child.refusal is None and child.program is not None:
-            search.admit(child.id, child.program, iteration=child.iteration)
-    for verdict in history.verdicts.values():
-        search.tell(verdict.candidate, verdict.evaluation())
-    return search
-
-
-def _replay(log: EventLog, problem: Problem) -> RunHistory:
-    history = RunHistory(direction=problem.direction)
-    for recorded in log.events():
-        history.fold(recorded)
-    return history
 
 
 @contextmanager

@@ -15,6 +15,9 @@ from engine.core import UserError
 OPERATORS = ("infill", "rewrite", "diff")
 MOST_CHILDREN = 4096
 MOST_WORKERS = 1024
+MOST_SCORES = 1 << 20
+FEWEST_SCORES = 16
+"""Scores without which a cheap stage has no threshold."""
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
 
 
@@ -62,6 +65,7 @@ class SearchSettings:
         temperature_min: temperature of the first child; the others are spread evenly up to
         temperature_max: that of the last one.
         history: how many of the best other programs a prompt shows beside the parent.
+        failures: how many of the last failed attempts at changing the parent a prompt shows.
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0.
     """
@@ -70,6 +74,7 @@ class SearchSettings:
     temperature_min: float
     temperature_max: float
     history: int
+    failures: int
     parent: ParentSettings
     operators: dict[str, float]
 
@@ -88,10 +93,35 @@ class BudgetSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CascadeSettings:
+    """How a problem's cheap stages screen candidates; see ``engine.evaluation.screen``.
+
+    Attributes:
+        keep: share of the candidates at a stage that goes on.
+        audit: share of the others that is fully evaluated anyway.
+        correlation_min: rank correlation with the full score below which a stage is switched off.
+        window: how many candidates back the threshold and the correlation look.
+    """
+
+    keep: float
+    audit: float
+    correlation_min: float
+    window: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationSettings:
-    """How many worker processes run candidates."""
+    """How candidates are evaluated.
+
+    Attributes:
+        workers: processes that run candidates.
+        strict: whether a wall of the sandbox that can't be had here is an error.
+        cascade: how cheap stages screen candidates.
+    """
 
     workers: int
+    strict: bool
+    cascade: CascadeSettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +130,8 @@ class RunSettings:
 
     Attributes:
         problem: folder of the problem.
+        data: file or folder with the user's own data, for a problem that reads any; None for the
+            data that come with the problem.
         runs: folder under which each run has its own.
         name: of the run's folder in it, one part of a path; None for a name made of problem,
             model, seed and time.
@@ -107,6 +139,7 @@ class RunSettings:
     """
 
     problem: str
+    data: str | None
     model: ModelSettings
     search: SearchSettings
     budget: BudgetSettings
@@ -122,7 +155,22 @@ def check(settings: RunSettings) -> None:
     Raises:
         UserError: names the key, its value and what it must be.
     """
-    search, budget, model = settings.search, settings.budget, settings.model
+    _check_search(settings.search)
+    _check_budget(settings.budget)
+    _check_evaluation(settings.evaluation)
+    _check_model(settings.model)
+    _require(settings.data != "", "data", settings.data, "a file or a folder, or null")
+    _require(settings.runs != "", "runs", settings.runs, "a folder")
+    _require(
+        settings.name is None or _is_folder_name(settings.name),
+        "name",
+        settings.name,
+        f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null",
+    )
+    _require(0 <= settings.seed < 2**63, "seed", settings.seed, "between 0 and 2^63 - 1")
+
+
+def _check_search(search: SearchSettings) -> None:
     _require(search.k >= 1, "search.k", search.k, "1 or more")
     _require(search.k <= MOST_CHILDREN, "search.k", search.k, f"at most {MOST_CHILDREN}")
     _require(
@@ -138,8 +186,12 @@ def check(settings: RunSettings) -> None:
         f"finite and at least search.temperature_min ({search.temperature_min})",
     )
     _require(search.history >= 0, "search.history", search.history, "0 or more")
+    _require(search.failures >= 0, "search.failures", search.failures, "0 or more")
     _check_parent(search.parent)
     _check_operators(search.operators)
+
+
+def _check_budget(budget: BudgetSettings) -> None:
     _require(budget.candidates >= 0, "budget.candidates", budget.candidates, "0 or more")
     _require(
         budget.seconds is None or 0 <= budget.seconds < math.inf,
@@ -147,18 +199,27 @@ def check(settings: RunSettings) -> None:
         budget.seconds,
         "0 or more and finite, or null for no limit",
     )
-    workers = settings.evaluation.workers
+
+
+def _check_evaluation(evaluation: EvaluationSettings) -> None:
+    workers, cascade = evaluation.workers, evaluation.cascade
     _require(workers >= 1, "evaluation.workers", workers, "1 or more")
     _require(workers <= MOST_WORKERS, "evaluation.workers", workers, f"at most {MOST_WORKERS}")
-    _check_model(model)
-    _require(settings.runs != "", "runs", settings.runs, "a folder")
+    key = "evaluation.cascade"
+    _require(0 < cascade.keep <= 1, f"{key}.keep", cascade.keep, "above 0 and at most 1")
+    _require(0.001 <= cascade.audit <= 1, f"{key}.audit", cascade.audit, "from 0.001 to 1")
     _require(
-        settings.name is None or _is_folder_name(settings.name),
-        "name",
-        settings.name,
-        f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null",
+        -1 <= cascade.correlation_min <= 1,
+        f"{key}.correlation_min",
+        cascade.correlation_min,
+        "from -1 to 1",
     )
-    _require(0 <= settings.seed < 2**63, "seed", settings.seed, "between 0 and 2^63 - 1")
+    _require(
+        FEWEST_SCORES <= cascade.window <= MOST_SCORES,
+        f"{key}.window",
+        cascade.window,
+        f"from {FEWEST_SCORES} to {MOST_SCORES}",
+    )
 
 
 def _check_model(model: ModelSettings) -> None:

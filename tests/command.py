@@ -95,7 +95,7 @@ def count_events(folder: Path) -> int:
 def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the events of a run by kind, in the order they were written."""
     events: dict[str, list[dict[str, Any]]] = {
-        kind: [] for kind in ("session", "call", "child", "verdict")
+        kind: [] for kind in ("session", "call", "child", "verdict", "screen_off")
     }
     with sqlite3.connect(folder / "run.db") as db:
         for kind, body in db.execute("SELECT kind, body FROM events ORDER BY seq"):

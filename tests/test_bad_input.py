@@ -18,6 +18,7 @@ from engine.problem import shipped
 from engine.run import main
 from engine.store import EventLog
 
+PROBLEMS = ", ".join(sorted(shipped()))
 Refused = Callable[..., str]
 
 
@@ -53,7 +54,10 @@ def one_error(err: str) -> str:
 @pytest.mark.parametrize(
     ("argument", "words"),
     [
-        ("problem=nonsense", "unknown problem 'nonsense'; valid: signal, signal_causal"),
+        (
+            "problem=nonsense",
+            f"unknown problem 'nonsense'; valid: {PROBLEMS} (",
+        ),
         ("model=nonsense", "unknown model 'nonsense'; valid: qwen3_5_27b_fp8, smollm2"),
         ("search.kk=8", "unknown key 'search.kk'; did you mean search.k? valid keys: problem, "),
         ("+more=1", "adds or removes a key"),
@@ -65,6 +69,10 @@ def one_error(err: str) -> str:
         ("budget.seconds=-0.5", "budget.seconds is -0.5; it must be 0 or more"),
         ("seed=-1", "seed is -1; it must be between 0 and"),
         ("evaluation.workers=0", "evaluation.workers is 0; it must be 1 or more"),
+        ("evaluation.strict=2", "evaluation.strict is 2; it must be true or false"),
+        ("evaluation.cascade.audit=0", "evaluation.cascade.audit is 0.0; it must be from 0.001"),
+        ("data=/no/such/file", "data /no/such/file does not exist; give data=PATH"),
+        ("data=/dev/null", "problem signal reads no data; leave data=/dev/null out"),
         ("problem.path=/no/such/folder", "/no/such/folder does not exist"),
         ("model.path=/no/such/folder", "'/no/such/folder' does not exist; give model.path"),
         ("model.path=someone/some-model", "is not on this machine"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ import evaluators
 from engine import config
 from engine.core import UserError
 from engine.problem import shipped
+from engine.settings import CascadeSettings
 
+PROBLEMS = ", ".join(sorted(shipped()))
 KEYS = ("problem", "model", "problem.path", "search.k", "budget.candidates", "seed", "name", "runs")
 
 
@@ -46,6 +49,28 @@ def test_every_default_is_valid_with_every_model_and_problem() -> None:
     assert big.model.path == "Qwen/Qwen3.5-27B-FP8"
     assert big.search.operators == {"infill": 0.0, "rewrite": 0.5, "diff": 0.5}
     assert big.budget.seconds is None
+    assert (big.search.failures, config.resolve([]).search.failures) == (2, 0)
+
+
+def test_the_defaults_of_the_evaluation() -> None:
+    evaluation = config.resolve([]).evaluation
+    assert evaluation.workers >= 1 and evaluation.strict is False
+    assert evaluation.cascade == CascadeSettings(
+        keep=0.5, audit=0.1, correlation_min=0.3, window=64
+    )
+    changed = config.resolve(["evaluation.strict=true", "evaluation.cascade.keep=0.25"]).evaluation
+    assert changed == replace(
+        evaluation, strict=True, cascade=replace(evaluation.cascade, keep=0.25)
+    )
+
+
+def test_the_users_data_are_kept_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert config.resolve([]).data is None
+    assert config.resolve(["data=null"]).data is None
+    assert config.resolve(["data=some/my data.csv"]).data == f"{tmp_path}/some/my data.csv"
+    assert config.resolve(["data=~/x"]).data == "/home/me/x"
 
 
 def test_arguments_win_over_a_preset_and_the_last_of_two_over_the_first() -> None:
@@ -79,11 +104,11 @@ def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.M
     [
         (
             "problem=nope",
-            "unknown problem 'nope'; valid: signal, signal_causal (or give problem.path",
+            f"unknown problem 'nope'; valid: {PROBLEMS} (or give problem.path",
         ),
-        ("problem=", "unknown problem ''; valid: signal"),
-        ("problem=null", "unknown problem None; valid: signal"),
-        ("problem=[signal]", "valid: signal"),
+        ("problem=", f"unknown problem ''; valid: {PROBLEMS}"),
+        ("problem=null", f"unknown problem None; valid: {PROBLEMS}"),
+        ("problem=[signal]", f"valid: {PROBLEMS}"),
         ("model=nope", "unknown model 'nope'; valid: qwen3_5_27b_fp8, smollm2"),
         ("model={path: x}", "valid: qwen3_5_27b_fp8, smollm2"),
         ("search.k=x", "search.k is 'x'; it must be a whole number"),
@@ -125,6 +150,14 @@ def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.M
         ("name=[a]", "name is ['a']; it must be text or null"),
         ("runs=", "runs is ''; it must be a folder"),
         ("runs=null", "runs is None; it must be text"),
+        ("evaluation.strict=1", "evaluation.strict is 1; it must be true or false"),
+        ("evaluation.strict=null", "evaluation.strict is None; it must be true or false"),
+        ("evaluation.cascade.keep=half", "evaluation.cascade.keep is 'half'; it must be a number"),
+        ("evaluation.cascade.window=8", "evaluation.cascade.window is 8; it must be from 16 to"),
+        ("search.failures=-1", "search.failures is -1; it must be 0 or more"),
+        ("data=", "data is ''; it must be a file or a folder, or null"),
+        ("data=~nobody-has-this-name/x", "can't be resolved"),
+        ("data=[a]", "data is ['a']; it must be a file or a folder, or null"),
         ("problem.path=", "problem.path is ''; it must be a folder"),
         ("problem.path=null", "problem.path is None; it must be a folder"),
         ("problem.path=~nobody-has-this-name/x", "can't be resolved"),
@@ -236,6 +269,7 @@ def test_a_sweep_is_every_combination_in_order() -> None:
         ["model=qwen3_5_27b_fp8", "budget.seconds=null", "name=null"],
         ["name=null-ish", "runs=a: b", "search.parent.epsilon=1e-05", "budget.seconds=0.1"],
         ["name='007'", "runs=ünï", "problem.path=/x'y\"z", "seed=9223372036854775807"],
+        ["data=~/my data", "evaluation.strict=true", "evaluation.cascade.window=100"],
         ["name=1e3", "model.path='yes'", "search.temperature_min=0.30000000000000004"],
     ],
 )
@@ -281,5 +315,6 @@ def test_a_folder_put_among_the_evaluators_is_a_problem(
     with monkeypatch.context() as patch:
         patch.setattr(evaluators, "__path__", [str(tmp_path)])
         assert Path(config.resolve(["problem=mine"]).problem) == tmp_path / "mine"
-        assert "valid: mine, signal, signal_causal" in refused("problem=nope")
-    assert "valid: signal, signal_causal" in refused("problem=mine")
+        names = ", ".join(sorted(shipped()))
+        assert f"valid: {names} (" in refused("problem=nope")
+    assert f"valid: {PROBLEMS} (" in refused("problem=mine")

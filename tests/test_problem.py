@@ -41,13 +41,13 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def refused(folder: Path) -> str:
-    """Return the message with which the loader refuses ``folder``."""
+def refused(folder: Path, data: Path | None = None) -> str:
+    """Return the message with which the loader refuses ``folder``, or ``data``."""
     with pytest.raises(UserError) as refusal:
-        load_problem(folder)
+        load_problem(folder, data=data)
     message = str(refusal.value)
     assert "\n" not in message
-    assert str(folder) in message
+    assert str(folder if data is None else data) in message
     return message
 
 
@@ -70,6 +70,8 @@ def test_what_is_optional_has_defaults(folder: Path) -> None:
     (folder / "problem.yaml").write_text("\n".join(lines))
     problem = load_problem(folder)
     assert (problem.isolate_cases, problem.known_scores) == (False, ())
+    assert problem.modules == ()
+    assert [stage.name for stage in problem.stages] == ["full"]
 
 
 def test_the_initial_program_is_not_run(folder: Path) -> None:
@@ -144,6 +146,13 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         ("memory_mb: 64", "memory_mb: .inf", "must be finite"),
         ("memory_mb: 64", "memory_mb: -1", "memory_mb at least 1"),
         ("isolate_cases: true", "isolate_cases: 'false'", "must be true or false"),
+        ("isolate_cases: true", "modules: torch", "modules is 'torch'; it must be a list"),
+        ("isolate_cases: true", "modules: [1]", "modules is [1]; it must be a list of names"),
+        ("isolate_cases: true", "modules: [torch, 'os; x']", "it must be a list of names"),
+        ("isolate_cases: true", "modules: [torch.]", "it must be a list of names"),
+        ("isolate_cases: true", "modules: ['']", "it must be a list of names"),
+        ("isolate_cases: true", "modules: {torch: 1}", "it must be a list of names"),
+        ("isolate_cases: true", "modules:", "modules is None; it must be a list of names"),
         ("score: 1.5, ", "", "key 'score' is missing"),
         ("[{score: 1.5, source: a paper}]", "", "problem.yaml"),
         ("[{score: 1.5, source: a paper}]", "[1.5]", "problem.yaml"),
@@ -185,8 +194,8 @@ def test_an_initial_program_that_does_not_parse(folder: Path, text: str) -> None
         ("raise ValueError('two\\nlines')", "can't be imported: ValueError: two lines"),
         ("def cases(): return []\ndef score(o): ...", "must return engine.core.Case"),
         ("def cases(): return [1]\ndef score(o): ...", "must return engine.core.Case"),
-        ("def cases(): return None\ndef score(o): ...", "cases() failed: TypeError"),
-        ("def cases(): 1 / 0\ndef score(o): ...", "cases() failed: ZeroDivisionError"),
+        ("def cases(): return None\ndef score(o): ...", "its cases can't be had: TypeError"),
+        ("def cases(): 1 / 0\ndef score(o): ...", "its cases can't be had: ZeroDivisionError"),
     ],
 )
 def test_a_bad_evaluator(folder: Path, text: str, message: str) -> None:
@@ -199,3 +208,172 @@ def test_an_evaluator_that_can_not_be_imported_leaves_no_module(folder: Path) ->
     before = set(sys.modules)
     refused(folder)
     assert not {name for name in set(sys.modules) - before if name.startswith("brood_problem")}
+
+
+# Modules, cheap stages and the user's data.
+
+
+def test_modules_are_kept_in_their_order(folder: Path) -> None:
+    with (folder / "problem.yaml").open("a") as file:
+        file.write("modules: [torch, scipy.signal, torch]\n")
+    assert load_problem(folder).modules == ("torch", "scipy.signal", "torch")
+
+
+SCREENS = (
+    EVALUATOR
+    + """
+from engine.core import Stage
+
+def screens():
+    case = Case(name="tiny", args=(1.0,), outputs={"x": ArraySpec(shape=(range(1, 3),))})
+    other = Stage(name="half", cases=(case, case), score=lambda outputs: {"score": 2.0})
+    return [Stage(name="quick", cases=(case,), score=lambda outputs: {"score": 1.0}), other]
+"""
+)
+
+
+def test_cheap_stages_stand_before_the_full_one(folder: Path) -> None:
+    (folder / "evaluator.py").write_text(SCREENS)
+    problem = load_problem(folder)
+    assert [stage.name for stage in problem.stages] == ["quick", "half", "full"]
+    assert [len(stage.cases) for stage in problem.stages] == [1, 2, 1]
+    assert [stage.score([{"x": np.array(0.5)}]) for stage in problem.stages] == [
+        {"score": 1.0},
+        {"score": 2.0},
+        {"score": 0.5},
+    ]
+    assert problem.cases == problem.stages[-1].cases
+    assert problem.score([{"x": np.array(0.5)}]) == {"score": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"half"', '"quick"', "two stages have one name"),
+        ('"half"', '"full"', "two stages have one name; the last one's is 'full'"),
+        ('"half"', '"cascade"', "has the name 'cascade'; it must be an identifier other than"),
+        ('"half"', '"a.b"', "has the name 'a.b'; it must be an identifier"),
+        ('"half"', '"a\\nb"', "it must be an identifier"),
+        ('"half"', "3", "has the name 3; it must be an identifier"),
+        ("(case, case)", "()", "must return engine.core.Case values, at least one"),
+        ("(case, case)", "(case, 1)", "must return engine.core.Case values"),
+        ('lambda outputs: {"score": 2.0}', "3", "stage half has no function for its score"),
+        ("return [", "return [3, ", "screens() must return engine.core.Stage values"),
+        ("return [", "1 / 0; return [", "its cases can't be had: ZeroDivisionError"),
+        ("def screens():", "def screens(x):", "its cases can't be had: TypeError"),
+        ("def screens():", "screens = 3\ndef other():", "its cases can't be had: TypeError"),
+    ],
+)
+def test_bad_cheap_stages(folder: Path, old: str, new: str, message: str) -> None:
+    assert old in SCREENS
+    (folder / "evaluator.py").write_text(SCREENS.replace(old, new))
+    assert message in refused(folder)
+
+
+WITH_DATA = """
+from pathlib import Path
+from engine.core import ArraySpec, Case, Stage, UserError
+
+class Evaluator:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def cases(self):
+        if self.factor < 0:
+            raise UserError("the factor is negative; give one above 0")
+        return [Case(name="one", args=(self.factor,), outputs={"x": ArraySpec(shape=())})]
+
+    def score(self, outputs):
+        return {"score": self.factor * float(outputs[0]["x"])}
+
+    def screens(self):
+        return [Stage(name="quick", cases=tuple(self.cases()), score=self.score)]
+
+def with_data(path: Path | None):
+    if path is None:
+        return Evaluator(2.0)
+    if path.is_dir():
+        path = path / "factor.txt"
+    try:
+        return Evaluator(float(path.read_text()))
+    except ValueError as error:
+        raise UserError(f"{path} holds no number; write one") from error
+"""
+
+
+@pytest.fixture
+def reader(folder: Path) -> Path:
+    """A problem that reads data of the user's."""
+    (folder / "evaluator.py").write_text(WITH_DATA)
+    return folder
+
+
+def test_data_of_the_users_or_its_own(reader: Path, tmp_path: Path) -> None:
+    data = tmp_path / "factor.txt"
+    data.write_text("5")
+    outputs = [{"x": np.array(1.0)}]
+    own, users = load_problem(reader), load_problem(reader, data=data)
+    assert (own.score(outputs), users.score(outputs)) == ({"score": 2.0}, {"score": 5.0})
+    assert [case.args for case in users.cases] == [(5.0,)]
+    assert [stage.name for stage in users.stages] == ["quick", "full"]
+
+
+def test_data_are_found_from_anywhere(
+    reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "factor.txt").write_text("5")
+    fingerprint = load_problem(reader, data=tmp_path / "mine").fingerprint
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for path in ("factor.txt", "~/mine/factor.txt", "../mine", "."):
+        assert load_problem(reader, data=Path(path)).fingerprint == fingerprint
+
+
+def test_the_fingerprint_covers_the_data(reader: Path, tmp_path: Path) -> None:
+    data = tmp_path / "mine"
+    (data / "more").mkdir(parents=True)
+    (data / "factor.txt").write_text("5")
+    first = load_problem(reader, data=data).fingerprint
+    assert first != load_problem(reader).fingerprint
+    (data / "factor.txt").write_text("6")
+    second = load_problem(reader, data=data).fingerprint
+    (data / "more" / "notes.txt").write_text("")
+    third = load_problem(reader, data=data).fingerprint
+    assert len({first, second, third}) == 3
+    shutil.move(data, tmp_path / "moved")
+    assert load_problem(reader, data=tmp_path / "moved").fingerprint == third
+
+
+def test_data_that_are_missing_or_bad(reader: Path, tmp_path: Path) -> None:
+    data = tmp_path / "factor.txt"
+    assert "does not exist; give data=PATH" in refused(reader, data)
+    data.write_text("five")
+    assert "holds no number; write one" in refused(reader, data)
+    data.write_bytes(b"\xff")  # a UnicodeDecodeError is a ValueError
+    assert "holds no number" in refused(reader, data)
+    with pytest.raises(UserError, match=r"with_data\(\) failed: FileNotFoundError"):
+        load_problem(reader, data=reader)  # a folder without the file
+    data.write_text("-1")
+    with pytest.raises(UserError, match=r"^the factor is negative; give one above 0$"):
+        load_problem(reader, data=data)
+
+
+def test_data_for_a_problem_that_reads_none(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "factor.txt"
+    data.write_text("5")
+    assert "problem halve reads no data; leave data=" in refused(folder, data)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def with_data(path): return None", "has no function cases()"),
+        ("def with_data(path): 1 / 0", "with_data() failed: ZeroDivisionError"),
+        ("def with_data(): return None", "with_data() failed: TypeError"),
+        ("with_data = 3", "with_data() failed: TypeError"),
+    ],
+)
+def test_a_bad_reader_of_data(folder: Path, text: str, message: str) -> None:
+    (folder / "evaluator.py").write_text(text)
+    assert message in refused(folder)

@@ -212,6 +212,38 @@ def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path
     assert_complete(folder, candidates=summary["candidates"])
 
 
+SCREEN = """
+from engine.core import Stage
+
+def screens():
+    return [Stage(name="quick", cases=tuple(cases()), score=score)]
+"""
+
+
+def test_a_problem_with_a_cheap_stage_screens_its_candidates(tmp_path: Path) -> None:
+    problem = tmp_path / "screened"
+    shutil.copytree(shipped()["signal"], problem)
+    with (problem / "evaluator.py").open("a") as file:
+        file.write(SCREEN)
+    done = run(
+        *(f"problem.path={problem}", "search.k=8", "budget.candidates=60", "seed=3"),
+        *("evaluation.cascade.window=16", f"runs={tmp_path}", "name=run"),
+        scratch=tmp_path / "scratch",
+    )
+    assert done.returncode == 0, done.stderr
+    assert_complete(tmp_path / "run", candidates=60)
+    events, summary = read_events(tmp_path / "run"), read_summary(tmp_path / "run")
+    for verdict in events["verdict"]:
+        if verdict["score"] is not None:
+            assert verdict["metrics"]["quick.score"] == verdict["score"]
+    assert (summary["screens_off"], events["screen_off"]) == ({}, [])
+    screened = [each for each in events["verdict"] if each["failure"] == "screened"]
+    assert summary["screened"] == len(screened) > 0
+    for each in screened:
+        assert re.match(r"stage quick: score \S+ does not reach \S+, as", each["message"])
+    assert f"{len(screened)} screened out by cheap stages" in done.stdout
+
+
 @pytest.mark.slow
 def test_a_budget_of_0_ends_at_once(tmp_path: Path) -> None:
     done = run("budget.candidates=0", f"runs={tmp_path}", "name=none", scratch=tmp_path / "scratch")

@@ -1,17 +1,29 @@
-"""Evaluation of candidate programs: run them in worker processes, score them in this one.
+"""Evaluation of candidate programs: run them behind walls, score them in this process.
 
-The face of the package is `EvaluatorPool`. A candidate's life from there on:
+The face of the package is `EvaluatorPool`, and `Cascade` in front of it. A candidate's life:
 
-- `pool` queues it; `lane` keeps one live worker and runs it there, replacing a lost worker;
-- `process` starts and kills a worker (`worker`, a warm fork server in an interpreter of its own);
-- the worker forks a confined `child`, in which `program` executes the text and `contract` packs
-  the arrays;
-- back here, `verdict` checks the bytes against the contract again and calls the problem's scorer.
+- `cascade` decides through which of the problem's stages it goes (`screen`: one cheap stage);
+- `pool` queues it; a native thread on a core of its own (``native/workers.cpp``) takes it to the
+  zygote that its `lane` keeps alive (`process` starts and kills it);
+- the `zygote`, a warm interpreter, forks a `child` and puts the walls round it
+  (``native/zygote.cpp``, ``native/walls.cpp``; `readable` says what it may read); in there,
+  `program` executes the text and `contract` packs the arrays into shared `memory`;
+- back on the native thread, `verdict` checks the bytes against the contract again and calls the
+  problem's scorer.
 
-`wire` is the format between the processes, `tree` kills what a candidate left running, and
-``_native`` (``native/confine.cpp``) makes the system calls that Python has no door to.
+`wire` is the format of what lies in the memory, and `cores` says which thread runs where.
 """
 
+from engine.evaluation.cascade import Cascade, StagePool
+from engine.evaluation.cores import evaluator_cores, model_cores
 from engine.evaluation.pool import EvaluatorPool
+from engine.evaluation.screen import SwitchedOff
 
-__all__ = ["EvaluatorPool"]
+__all__ = [
+    "Cascade",
+    "EvaluatorPool",
+    "StagePool",
+    "SwitchedOff",
+    "evaluator_cores",
+    "model_cores",
+]

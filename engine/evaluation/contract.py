@@ -4,6 +4,9 @@
 in the trusted process and believes nothing: it takes exactly as many bytes as the contract
 says, so a program that forges its own bytes can say no more than one that returns arrays.
 
+An array is packed as the lengths of those dimensions that the contract leaves open, 8 bytes each,
+and its elements in C order.
+
 Does not cover: whether the values are allowed or good; that is the problem's ``score``.
 """
 
@@ -15,10 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.core import Array, ArraySpec, Case, Outputs
+from engine.core import SECONDS, Array, ArraySpec, Case, Outputs
 
 NUMERIC_KINDS = "biuf"
 """NumPy kinds that a contract may declare and a program may return: bool, integers, floats."""
+
+
+_LENGTH_BYTES = 8
 
 
 class ContractError(Exception):
@@ -29,18 +35,23 @@ def check_contract(cases: Sequence[Case]) -> None:
     """Check that the cases declare something that can be checked.
 
     Raises:
-        ValueError: an output is not declared as booleans, integers or floats, or there is none.
+        ValueError: an output is not declared as booleans, integers or floats, a dimension allows
+            no length, the name is taken, or there is no output.
     """
     for case in cases:
         if not case.outputs:
             raise ValueError(f"{case.name} declares no outputs")
+        if SECONDS in case.outputs:
+            raise ValueError(f"{case.name}: an output can't be named {SECONDS!r}")
         for name, spec in case.outputs.items():
+            if not all(lengths and lengths[0] >= 0 for lengths in map(_allowed, spec.shape)):
+                raise ValueError(f"{case.name}: {name} has a dimension without a length")
             if np.dtype(spec.dtype).kind not in NUMERIC_KINDS:
                 raise ValueError(f"{case.name}: {name} has dtype {spec.dtype}, which is no number")
 
 
 def packed_size(case: Case) -> int:
-    """Return the number of bytes that `pack` makes for ``case``."""
+    """Return the most bytes that `pack` makes for ``case``."""
     return sum(_array_size(spec) for spec in case.outputs.values())
 
 
@@ -64,25 +75,60 @@ def unpack(data: bytes | bytearray, cases: Sequence[Case]) -> list[Outputs]:
         ContractError: the bytes are too few or too many, or a value is not finite where the
             contract says so.
     """
-    expected = sum(packed_size(case) for case in cases)
-    if len(data) != expected:
-        raise ContractError(f"the result has {len(data)} bytes, expected {expected}")
-    offset = 0
     outputs: list[Outputs] = []
+    rest = memoryview(data)
     for case in cases:
         arrays: dict[str, Array] = {}
         for name, spec in case.outputs.items():
-            count = math.prod(spec.shape)
-            flat = np.frombuffer(data, dtype=spec.dtype, count=count, offset=offset)
-            arrays[name] = flat.reshape(spec.shape).copy()
-            offset += flat.nbytes
-            _check_finite(arrays[name], spec, f"{case.name}: {name}")
+            arrays[name], rest = _take(rest, spec, f"{case.name}: {name}")
         outputs.append(arrays)
+    if rest:
+        raise ContractError(f"the result has {len(rest)} bytes too many")
     return outputs
 
 
+def _take(data: memoryview, spec: ArraySpec, where: str) -> tuple[Array, memoryview]:
+    """Return the array that ``data`` begins with, and the rest."""
+    shape: list[int] = []
+    for lengths in map(_allowed, spec.shape):
+        length = lengths[0]
+        if len(lengths) > 1:
+            if len(data) < _LENGTH_BYTES:
+                raise ContractError(f"{where} has {len(data)} bytes, too few for its shape")
+            length, data = int.from_bytes(data[:_LENGTH_BYTES], "little"), data[_LENGTH_BYTES:]
+        if length not in lengths:
+            raise ContractError(f"{where} has a dimension of {length}, expected {_named(spec)}")
+        shape.append(length)
+    size = math.prod(shape) * np.dtype(spec.dtype).itemsize
+    if len(data) < size:
+        raise ContractError(f"{where} has {len(data)} bytes, expected {size}")
+    array = np.frombuffer(data[:size], dtype=spec.dtype).reshape(shape).copy()
+    _check_finite(array, spec, where)
+    return array, data[size:]
+
+
+def _allowed(dimension: int | range) -> range:
+    return dimension if isinstance(dimension, range) else range(dimension, dimension + 1)
+
+
+def _fits(shape: tuple[int, ...], spec: ArraySpec) -> bool:
+    return len(shape) == len(spec.shape) and all(
+        length in _allowed(dimension) for length, dimension in zip(shape, spec.shape, strict=True)
+    )
+
+
+def _named(spec: ArraySpec) -> str:
+    """Return the shape that ``spec`` asks for, as it is written in messages."""
+    names = [
+        f"{lengths[0]}..{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
+        for lengths in map(_allowed, spec.shape)
+    ]
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+
+
 def _array_size(spec: ArraySpec) -> int:
-    return math.prod(spec.shape) * np.dtype(spec.dtype).itemsize
+    longest = [lengths[-1] for lengths in map(_allowed, spec.shape)]
+    return math.prod(longest) * np.dtype(spec.dtype).itemsize + _LENGTH_BYTES * len(longest)
 
 
 def _declared_values(returned: object, case: Case) -> list[Any]:
@@ -104,7 +150,7 @@ def _declared_values(returned: object, case: Case) -> list[Any]:
 
 def _convert(value: Any, spec: ArraySpec, where: str) -> bytes:
     if value is None:
-        raise ContractError(f"{where} is None, expected an array of shape {spec.shape}")
+        raise ContractError(f"{where} is None, expected an array of shape {_named(spec)}")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -112,9 +158,19 @@ def _convert(value: Any, spec: ArraySpec, where: str) -> bytes:
     if array.dtype.kind not in NUMERIC_KINDS:
         held = f"dtype {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise ContractError(f"{where} holds {held}, expected {spec.dtype}")
-    if array.shape != spec.shape:
-        raise ContractError(f"{where} has shape {array.shape}, expected {spec.shape}")
+    if not _fits(array.shape, spec):
+        raise ContractError(f"{where} has shape {array.shape}, expected {_named(spec)}")
     _check_finite(array, spec, where)
+    converted = array if array.dtype == spec.dtype else _lossless(array, spec, where)
+    lengths = [
+        length.to_bytes(_LENGTH_BYTES, "little")
+        for length, dimension in zip(array.shape, spec.shape, strict=True)
+        if len(_allowed(dimension)) > 1
+    ]
+    return b"".join([*lengths, converted.tobytes()])
+
+
+def _lossless(array: Array, spec: ArraySpec, where: str) -> Array:
     with np.errstate(all="ignore"):  # a lossy conversion is found by comparing, below
         converted = array.astype(spec.dtype)
         back = converted.astype(array.dtype)
@@ -122,11 +178,11 @@ def _convert(value: Any, spec: ArraySpec, where: str) -> bytes:
     same = np.array_equal(back, array, equal_nan=array.dtype.kind == "f")
     if not same or not np.array_equal(converted < 0, array < 0):
         raise ContractError(f"{where} has {array.dtype} values that {spec.dtype} can't hold")
-    return converted.tobytes()
+    return converted
 
 
 def _check_finite(array: Array, spec: ArraySpec, where: str) -> None:
-    if not spec.finite:
+    if not spec.finite or array.dtype.kind != "f":
         return
     finite = np.isfinite(array)
     if not finite.all():

@@ -1,104 +1,136 @@
-"""One lane of evaluation: keeps one live worker and turns programs into verdicts through it."""
+"""One lane of evaluation: a pinned thread's own zygote and memory, and what it makes of a run.
+
+The native thread (``native/workers.cpp``) calls `connect`, `drop` and `judge`; nobody else does.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine.core import Evaluation, Failure, Problem
-from engine.evaluation.process import WorkerProcess
-from engine.evaluation.verdict import failed_evaluation, judge, timeout_message
-from engine.evaluation.wire import Lost, Setup
+from engine.evaluation._native import Observation, Outcome
+from engine.evaluation.contract import packed_size
+from engine.evaluation.memory import ResultMemory
+from engine.evaluation.process import NotStarted, ZygoteProcess
+from engine.evaluation.verdict import failed_evaluation, groups, judge
+from engine.evaluation.wire import RAISED_BYTES
 
-ATTEMPTS = 2
-"""How many workers a program may lose before the loss counts as the program's own crash."""
+Deliver = Callable[[int, Evaluation], None]
 
 _log = logging.getLogger(__name__)
 
 
 class Lane:
-    """Evaluates one program at a time. All methods but `stop` belong to one thread."""
+    """Keeps one zygote alive. All methods but `stop` and `wait_walls` belong to one thread."""
 
-    def __init__(self, *, problem: Problem, folder: Path) -> None:
+    def __init__(
+        self, *, problem: Problem, inputs: Sequence[Sequence[int]], folder: Path, deliver: Deliver
+    ) -> None:
+        """Make a lane without a zygote.
+
+        Args:
+            problem: what its programs are for.
+            inputs: for each stage, a descriptor for each process with the cases that it runs.
+            folder: where its zygotes run.
+            deliver: takes a task's ticket and the verdict.
+        """
         self._problem = problem
+        self._inputs = inputs
         self._folder = folder
+        self._deliver = deliver
+        processes = max(len(stage) for stage in inputs)
+        self._results = [ResultMemory(_most_bytes(problem)) for _ in range(processes)]
         self._lock = threading.Lock()
         self._stopped = False
-        self._worker: WorkerProcess | None = None
+        self._zygote: ZygoteProcess | None = None
+        self._walls_known = threading.Event()
+        self._missing_walls: Mapping[str, str] = {}
 
-    def warm(self) -> None:
-        """Start the worker, if none is there, without waiting for it."""
-        with self._lock:
-            if self._worker is not None or self._stopped:
-                return
-            try:
-                self._worker = WorkerProcess(setup=_setup(self._problem), folder=self._folder)
-            except OSError as error:  # no process to be had; `evaluate` says so in its verdict
-                _log.warning("a worker could not be started: %s", error)
+    def connect(self) -> int:
+        """Return the descriptor of a socket to a warm zygote, starting one if there is none.
 
-    def evaluate(self, program: str) -> Evaluation:
-        """Return the verdict on ``program``; a lost worker is replaced and tried once more."""
-        reason = "evaluator: no worker process could be started"
-        for _ in range(ATTEMPTS):
-            self.warm()
-            worker = self._worker
+        Raises:
+            NotStarted: there is none to be had; the text says why.
+        """
+        if self._zygote is not None:
+            return self._zygote.connection
+        try:
+            zygote = self._start()
+            self._missing_walls = zygote.wait_ready()
+        except (NotStarted, OSError) as error:
+            self.drop()
             if self._stopped:
-                break
-            if worker is None:
-                continue
-            try:
-                worker.wait_ready()
-            except (Lost, TimeoutError) as error:
-                if self._stopped:
-                    break  # it was killed while it started
-                reason = f"evaluator: a worker did not start: {str(error) or 'it took too long'}"
-                _log.warning("%s", reason)
-                self._drop()
-                continue
-            try:
-                return judge(self._problem, worker.run(program))
-            except TimeoutError:
-                self._drop()
-                return failed_evaluation(
-                    Failure.TIMEOUT,
-                    timeout_message(self._problem),
-                    seconds=self._problem.limits.seconds,
-                )
-            except Lost as error:
-                if self._stopped:
-                    break
-                reason = f"its worker process was lost {ATTEMPTS} times"
-                _log.warning("a worker was lost (%s)", error)
-                self._drop()
-        return failed_evaluation(
-            Failure.CRASH, "evaluator: it was closed" if self._stopped else reason
-        )
+                raise NotStarted("evaluator: it was closed") from error
+            reason = f"evaluator: a worker did not start: {error}"
+            _log.warning("%s", reason)
+            raise NotStarted(reason) from error
+        finally:
+            self._walls_known.set()
+        return zygote.connection
+
+    def drop(self) -> None:
+        """Give the zygote up, if there is one."""
+        with self._lock:
+            if self._zygote is not None:
+                self._zygote.close()
+            self._zygote = None
+
+    def judge(self, ticket: int, stage: int, observation: Observation) -> None:
+        """Deliver the verdict on one program; always delivers one."""
+        try:
+            evaluation = self._evaluation(stage, observation)
+        except Exception as error:  # whatever broke, whoever waits for this verdict must get one
+            _log.exception("the evaluator failed")
+            message = f"evaluator: {type(error).__name__}: {error}"
+            evaluation = failed_evaluation(Failure.CRASH, message)
+        self._deliver(ticket, evaluation)
+
+    def wait_walls(self) -> Mapping[str, str]:
+        """Wait for the first zygote; return the walls that it lacks, each with the reason."""
+        self._walls_known.wait()
+        return self._missing_walls
 
     def stop(self) -> None:
-        """Kill the worker for good, from any thread; `evaluate` then returns at once."""
+        """Kill the zygote for good, from any thread."""
         with self._lock:
             self._stopped = True
-            if self._worker is not None:
-                self._worker.kill()
+            if self._zygote is not None:
+                self._zygote.kill()
 
     def close(self) -> None:
-        """Kill the worker for good and free what belongs to it."""
-        self.stop()
-        self._drop()
+        """Free the memory for results; the thread has ended."""
+        self.drop()
+        for result in self._results:
+            result.close()
 
-    def _drop(self) -> None:
+    def _start(self) -> ZygoteProcess:
         with self._lock:
-            if self._worker is not None:
-                self._worker.close()
-            self._worker = None
+            if self._stopped:
+                raise NotStarted("it was closed")
+            self._zygote = ZygoteProcess(
+                problem=self._problem,
+                inputs=self._inputs,
+                results=[each.fd for each in self._results],
+                folder=self._folder,
+            )
+            return self._zygote
+
+    def _evaluation(self, stage: int, observation: Observation) -> Evaluation:
+        if observation.outcome is Outcome.LOST:
+            reason = observation.output.decode(errors="replace")
+            if self._stopped:
+                reason = "evaluator: it was closed"
+            return failed_evaluation(Failure.CRASH, reason or "its worker process was lost twice")
+        results = [each.read() for each in self._results[: len(observation.seconds)]]
+        return judge(self._problem, self._problem.stages[stage], observation, results)
 
 
-def _setup(problem: Problem) -> Setup:
-    return Setup(
-        entry_point=problem.entry_point,
-        cases=list(problem.cases),
-        isolate_cases=problem.isolate_cases,
-        seconds=problem.limits.seconds,
-        memory_bytes=problem.limits.memory_bytes,
-    )
+def _most_bytes(problem: Problem) -> int:
+    """Return the most bytes that the result of one process can have, its tag included."""
+    sizes = [
+        sum(map(packed_size, group)) for stage in problem.stages for group in groups(problem, stage)
+    ]
+    return 1 + max(*sizes, RAISED_BYTES)

@@ -1,46 +1,49 @@
 """A pool of evaluators: programs in, verdicts out, in the order in which they finish.
 
-One thread for each worker waits on that worker's socket and scores in this process; the
-programs themselves run in processes below the workers.
+Native threads, each bound to a core, hand programs to zygotes on the same core and score what
+comes back in this process; the programs themselves run in confined processes below the zygotes.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
+import itertools
 import logging
+import os
 import tempfile
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from engine.core import Evaluation, Failure, Problem, UserError
 from engine.evaluation.contract import check_contract
-from engine.evaluation.lane import Lane
-from engine.evaluation.verdict import failed_evaluation
+from engine.evaluation.cores import evaluator_cores
+from engine.evaluation.memory import sealed_input
+from engine.evaluation.verdict import failed_evaluation, groups
+from engine.evaluation.wire import encode_cases
 
+GRACE_SECONDS = 5.0
+"""How much longer than the program's limit a zygote may take to answer before it is replaced."""
+
+_CLOSED = "evaluator: it was closed"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Task:
-    program: str
-    deliver: Callable[[Evaluation], None]
-
-
 class EvaluatorPool:
-    """Evaluates programs for one problem in ``workers`` processes; a context manager.
+    """Evaluates programs for one problem with ``workers`` workers; a context manager.
 
-    The constructor returns at once; the workers warm up meanwhile. Every method may be called
+    The constructor returns at once; the zygotes warm up meanwhile. Every method may be called
     from any thread. With several workers, the problem's ``score`` runs in several threads at once.
     """
 
-    def __init__(self, *, problem: Problem, workers: int) -> None:
-        """Start the workers.
+    def __init__(
+        self, *, problem: Problem, workers: int, cores: Sequence[int] | None = None
+    ) -> None:
+        """Start the workers, each on its own of ``cores``, or on those of `evaluator_cores`.
 
         Raises:
             UserError: ``workers`` is below 1, a case can't be checked, or the extension
@@ -51,24 +54,41 @@ class EvaluatorPool:
         if importlib.util.find_spec("engine.evaluation._native") is None:
             raise UserError("engine.evaluation._native is not built; install the project first")
         try:
-            check_contract(problem.cases)
+            check_contract([case for stage in problem.stages for case in stage.cases])
         except (TypeError, ValueError) as error:
             raise UserError(f"{problem.folder / 'evaluator.py'}: {error}") from error
+        # The extension is imported late, so that its absence is an error that can be told.
+        from engine.evaluation._native import Workers
+        from engine.evaluation.lane import Lane
+
         self._change = threading.Condition()
-        self._waiting: deque[_Task] = deque()
+        self._tickets = itertools.count()
+        self._awaited: dict[int, Callable[[Evaluation], None]] = {}
         self._finished: list[tuple[str, Evaluation]] = []
         self._in_flight = 0
-        self._closed = False
         self._scratch = tempfile.TemporaryDirectory(
             prefix="brood-evaluation-", ignore_cleanup_errors=True
         )
-        self._lanes = [self._make_lane(problem, index) for index in range(workers)]
-        self._threads = [
-            threading.Thread(target=self._attend, args=(lane,), name=f"evaluator-{i}", daemon=True)
-            for i, lane in enumerate(self._lanes)
+        self._inputs = [
+            [sealed_input(encode_cases(group)) for group in groups(problem, stage)]
+            for stage in problem.stages
         ]
-        for thread in self._threads:
-            thread.start()
+        self._stages = len(problem.stages)
+        self._lanes = [
+            Lane(
+                problem=problem,
+                inputs=self._inputs,
+                folder=_made(Path(self._scratch.name) / f"worker-{index}"),
+                deliver=self._deliver,
+            )
+            for index in range(workers)
+        ]
+        self._workers: Workers | None = Workers(
+            lanes=self._lanes,
+            cores=list(cores or evaluator_cores(workers)),
+            seconds=problem.limits.seconds + GRACE_SECONDS,
+        )
+        atexit.register(self.close)
 
     @property
     def in_flight(self) -> int:
@@ -76,14 +96,37 @@ class EvaluatorPool:
         with self._change:
             return self._in_flight
 
+    def check_walls(self, *, strict: bool) -> None:
+        """Wait until the first worker is warm, and say which walls round a candidate are missing.
+
+        Raises:
+            UserError: one is missing and ``strict`` is set.
+        """
+        missing = self._lanes[0].wait_walls()
+        for wall, reason in missing.items():
+            if strict:
+                raise UserError(
+                    f"the sandbox lacks a wall, {wall}: {reason}; mend that, or give "
+                    "evaluation.strict=false"
+                )
+            _log.warning("the sandbox lacks a wall, %s: %s", wall, reason)
+        standing = [wall for wall in ("files", "calls", "network", "limits") if wall not in missing]
+        _log.info("walls of the sandbox: %s", ", ".join(standing))
+
     def evaluate(self, program: str) -> Evaluation:
-        """Return the verdict on ``program``, waiting for it; always returns one."""
+        """Return the verdict of the full evaluation of ``program``, waiting for it."""
         future: Future[Evaluation] = Future()
-        self._put(_Task(program=program, deliver=future.set_result), counted=False)
+        if not self._put(program, self._stages - 1, future.set_result, counted=False):
+            return failed_evaluation(Failure.CRASH, _CLOSED)
         return future.result()
 
-    def submit(self, *, candidate_id: str, program: str) -> None:
+    def submit(self, *, candidate_id: str, program: str, stage: int | None = None) -> None:
         """Queue ``program``; its verdict comes from `completed` under ``candidate_id``.
+
+        Args:
+            candidate_id: names the verdict.
+            program: its text.
+            stage: index of one of the problem's stages; None for the full evaluation.
 
         Raises:
             RuntimeError: the pool is closed.
@@ -94,7 +137,8 @@ class EvaluatorPool:
                 self._finished.append((candidate_id, evaluation))
                 self._change.notify_all()
 
-        if not self._put(_Task(program=program, deliver=deliver), counted=True):
+        which = self._stages - 1 if stage is None else stage
+        if not self._put(program, which, deliver, counted=True):
             raise RuntimeError("the evaluator pool is closed")
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
@@ -105,7 +149,7 @@ class EvaluatorPool:
         """
         with self._change:
             self._change.wait_for(
-                lambda: self._finished or not self._in_flight or self._closed, timeout
+                lambda: self._finished or not self._in_flight or self._workers is None, timeout
             )
             finished, self._finished = self._finished, []
             self._in_flight -= len(finished)
@@ -114,19 +158,26 @@ class EvaluatorPool:
     def close(self) -> None:
         """Kill every process, join every thread, drop what was not finished; idempotent."""
         with self._change:
-            self._closed = True
-            dropped = list(self._waiting)
-            self._waiting.clear()
+            workers, self._workers = self._workers, None
             self._change.notify_all()
+        if workers is None:
+            return
+        atexit.unregister(self.close)
         for lane in self._lanes:
             lane.stop()
-        for task in dropped:
-            task.deliver(failed_evaluation(Failure.CRASH, "evaluator: it was closed"))
-        for thread in self._threads:
-            thread.join()
+        workers.close()
+        with self._change:
+            dropped = list(self._awaited.values())
+            self._awaited.clear()
+        for deliver in dropped:
+            deliver(failed_evaluation(Failure.CRASH, _CLOSED))
         with self._change:
             self._finished.clear()
             self._in_flight = 0
+        for lane in self._lanes:
+            lane.close()
+        for fd in itertools.chain.from_iterable(self._inputs):
+            os.close(fd)
         self._scratch.cleanup()
 
     def __enter__(self) -> Self:
@@ -140,41 +191,27 @@ class EvaluatorPool:
     ) -> None:
         self.close()
 
-    def _make_lane(self, problem: Problem, index: int) -> Lane:
-        folder = Path(self._scratch.name) / f"worker-{index}"
-        folder.mkdir()
-        return Lane(problem=problem, folder=folder)
-
-    def _put(self, task: _Task, *, counted: bool) -> bool:
-        """Queue ``task`` and return True; on a closed pool, deliver a failure if not counted."""
+    def _put(
+        self, program: str, stage: int, deliver: Callable[[Evaluation], None], *, counted: bool
+    ) -> bool:
+        """Queue a program and return True; False when the pool is closed."""
         with self._change:
-            if not self._closed:
-                self._waiting.append(task)
-                self._in_flight += counted
-                self._change.notify_all()
-                return True
-        if not counted:
-            task.deliver(failed_evaluation(Failure.CRASH, "evaluator: it was closed"))
-        return False
+            if self._workers is None:
+                return False
+            ticket = next(self._tickets)
+            self._awaited[ticket] = deliver
+            self._in_flight += counted
+            data = program.encode(errors="surrogatepass")
+            self._workers.submit(ticket=ticket, stage=stage, program=data)
+            return True
 
-    def _take(self) -> _Task | None:
-        """Wait for the next task; None when the pool is closed."""
+    def _deliver(self, ticket: int, evaluation: Evaluation) -> None:
         with self._change:
-            self._change.wait_for(lambda: self._waiting or self._closed)
-            return None if self._closed else self._waiting.popleft()
-
-    def _attend(self, lane: Lane) -> None:
-        try:
-            lane.warm()
-            while (task := self._take()) is not None:
-                task.deliver(_evaluate(lane, task.program))
-        finally:
-            lane.close()
+            deliver = self._awaited.pop(ticket, None)
+        if deliver is not None:
+            deliver(evaluation)
 
 
-def _evaluate(lane: Lane, program: str) -> Evaluation:
-    try:
-        return lane.evaluate(program)
-    except Exception as error:  # whatever broke, whoever waits for this verdict must get one
-        _log.exception("the evaluator failed")
-        return failed_evaluation(Failure.CRASH, f"evaluator: {type(error).__name__}: {error}")
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

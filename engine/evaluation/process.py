@@ -1,29 +1,34 @@
-"""One worker process, seen from the evaluator's side: start, ask, kill.
+"""One zygote, seen from the evaluator's side: start, wait until it is warm, kill.
 
-Does not cover: what to do when a worker is lost (``lane``) and what a result means (``verdict``).
+Does not cover: what to do when a zygote is lost (``lane``) and what is said to it once it is warm
+(``native/workers.cpp``).
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import engine
-from engine.core import Case
-from engine.evaluation import tree, wire
-from engine.evaluation.contract import packed_size
-from engine.evaluation.wire import Lost, Observation, Setup
+from engine.core import Problem
+from engine.evaluation.zygote import Setup
 
-GRACE_SECONDS = 1.0
-"""How much longer than the program's limit a worker may take to answer."""
 START_SECONDS = 120.0
-"""How long a worker may take to import its libraries, on a busy machine with a cold disk."""
+"""How long a zygote may take to import its libraries, on a busy machine with a cold disk."""
 
+_STALL_SECONDS = 5
 _LOG_CHARACTERS = 500
+_GREETING_BYTES = 64 << 10
 _ONE_THREAD = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -33,84 +38,113 @@ _ONE_THREAD = (
 )
 
 
-class WorkerProcess:
-    """A fork server in a fresh interpreter. All methods but `kill` belong to one thread.
+class NotStarted(Exception):
+    """A zygote did not come up; the text says why."""
 
-    The worker ends with the thread that made it, so that thread has to live as long.
-    """
 
-    def __init__(self, *, setup: Setup, folder: Path) -> None:
-        """Start the process, without waiting for it; ``folder`` is where programs run."""
-        self._seconds = setup.seconds
-        self._most = _most_bytes(setup.cases, isolated=setup.isolate_cases)
+class ZygoteProcess:
+    """A zygote. It ends with the thread that made it, and shares that thread's core."""
+
+    def __init__(
+        self,
+        *,
+        problem: Problem,
+        inputs: Sequence[Sequence[int]],
+        results: Sequence[int],
+        folder: Path,
+    ) -> None:
+        """Start the process, without waiting for it.
+
+        Args:
+            problem: what its programs are for.
+            inputs: for each stage, a descriptor for each process with the cases that it runs.
+            results: descriptors of the memory for results.
+            folder: where it runs, and beside which its log lies.
+
+        Raises:
+            OSError: no process could be started.
+        """
         self._log = folder.with_suffix(".log")
-        self._sock, theirs = socket.socketpair()
+        self._socket, theirs = socket.socketpair()
+        setup = Setup(
+            parent=os.getpid(),
+            connection=theirs.fileno(),
+            entry_point=problem.entry_point,
+            inputs=[list(each) for each in inputs],
+            results=list(results),
+            isolate_cases=problem.isolate_cases,
+            seconds=problem.limits.seconds,
+            memory_bytes=problem.limits.memory_bytes,
+            modules=list(problem.modules),
+        )
         with theirs, self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.worker"),
-                    *(str(os.getpid()), str(theirs.fileno())),
+                    *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.zygote"),
+                    json.dumps(dataclasses.asdict(setup)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=folder,
                 env=_environment(folder),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C at the terminal is for the main process alone
+                pass_fds=[theirs.fileno(), *results, *(fd for stage in inputs for fd in stage)],
+                # Its children stay in its group; Ctrl-C at the terminal is for our process alone.
+                start_new_session=True,
             )
-        self._setup: Setup | None = setup
 
-    def wait_ready(self) -> None:
-        """Hand over the problem on the first call and wait until the worker is warm.
+    @property
+    def connection(self) -> int:
+        """Descriptor of the socket to the zygote."""
+        return self._socket.fileno()
+
+    def wait_ready(self) -> Mapping[str, str]:
+        """Wait until the zygote is warm; return the walls that it lacks, each with the reason.
 
         Raises:
-            Lost: the worker ended instead; the text has the end of what it printed.
-            TimeoutError: it took longer than `START_SECONDS`.
+            NotStarted: it ended instead, or took longer than `START_SECONDS`.
         """
-        if self._setup is None:
-            return
         deadline = time.monotonic() + START_SECONDS
+        greeting = b""
         try:
-            wire.send_frame(self._sock, *wire.encode_setup(self._setup), deadline=deadline)
-            wire.receive_frame(self._sock, deadline=deadline, most=0)
-        except Lost as error:
-            log = self._log.read_text(errors="replace").strip()
-            raise Lost(" ".join(log.split())[-_LOG_CHARACTERS:] or str(error)) from error
-        self._setup = None
-
-    def run(self, program: str) -> Observation:
-        """Have one program run, in a worker that is ready.
-
-        Raises:
-            Lost: the worker ended, or answered with something malformed.
-            TimeoutError: it did not answer within the time limit and `GRACE_SECONDS`.
-        """
-        deadline = time.monotonic() + self._seconds + GRACE_SECONDS
-        wire.send_frame(self._sock, {"program": program}, deadline=deadline)
-        header, body = wire.receive_frame(self._sock, deadline=deadline, most=self._most)
-        return wire.decode_observation(header, body)
+            while not greeting.endswith(b"\n"):
+                self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+                part = self._socket.recv(_GREETING_BYTES)
+                if not part:
+                    raise NotStarted(self._last_words())
+                greeting += part
+        except TimeoutError as error:
+            raise NotStarted("it took too long") from error
+        except OSError as error:
+            raise NotStarted(str(error)) from error
+        # From here on native code waits; it can't hang in the middle of a message either.
+        self._socket.settimeout(None)
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+            self._socket.setsockopt(
+                socket.SOL_SOCKET, option, struct.pack("@ll", _STALL_SECONDS, 0)
+            )
+        missing: dict[str, str] = json.loads(greeting)
+        return missing
 
     def kill(self) -> None:
-        """Kill the worker and all below it; may be called from any thread, and again."""
+        """Kill the zygote and its child; may be called from any thread, and again."""
         if self._process.poll() is None:
-            tree.kill_tree(self._process.pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def close(self) -> None:
-        """Kill the worker and close the connection to it."""
+        """Kill the zygote and close the connection to it."""
         self.kill()
-        self._sock.close()
+        self._socket.close()
 
-
-def _most_bytes(cases: list[Case], *, isolated: bool) -> int:
-    """Return the most bytes that the results of all cases can have, one slack read included."""
-    children = len(cases) if isolated else 1
-    return sum(map(packed_size, cases)) + children * (wire.RAISED_BYTES + (1 << 16))
+    def _last_words(self) -> str:
+        log = self._log.read_text(errors="replace")
+        return " ".join(log.split())[-_LOG_CHARACTERS:] or "it ended without a word"
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return a worker's whole environment: one thread, equal hashes, and none of our secrets."""
+    """Return a zygote's whole environment: one thread, equal hashes, and none of our secrets."""
     root = str(Path(engine.__file__).parents[1])
     inherited = {key: os.environ[key] for key in ("LD_LIBRARY_PATH",) if key in os.environ}
     return {

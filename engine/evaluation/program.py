@@ -81,7 +81,7 @@ def _message(error: BaseException) -> str:
     text = str(error.msg if isinstance(error, SyntaxError) else error)[:_TEXT_CHARACTERS]
     kind = type(error).__name__
     described = f"{kind}: {text}" if text else kind
-    return f"line {line}: {described}" if line else described
+    return (f"line {line}: {described}" if line else described)[:_TEXT_CHARACTERS]
 
 
 def _line(error: BaseException) -> int | None:

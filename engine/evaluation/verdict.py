@@ -1,4 +1,4 @@
-"""From what a worker saw to the verdict on a program; the only place where scores are made.
+"""From what was seen of a program's run to the verdict; the only place where scores are made.
 
 The scorer gets nothing but arrays that were checked here against the problem's contract.
 """
@@ -9,31 +9,48 @@ import logging
 import math
 import re
 import signal
+from collections.abc import Sequence
 
-from engine.core import Case, Evaluation, Failure, Outputs, Problem, Rejected
+import numpy as np
+
+from engine.core import SECONDS, Case, Evaluation, Failure, Outputs, Problem, Rejected, Stage
+from engine.evaluation._native import THREAD_LIMIT, Ended, Observation, Outcome
 from engine.evaluation.contract import ContractError, unpack
-from engine.evaluation.wire import RAISED, RETURNED, Ended, Observation
+from engine.evaluation.wire import RAISED, RETURNED
 
 _MESSAGE_CHARACTERS = 300
 _ARTIFACT_CHARACTERS = 2048
+_EXIT_NOT_CONFINED = 71  # as in native/zygote.cpp
 # What C++, OpenBLAS and LLVM print when they end a process because an allocation failed.
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|memory allocation", re.IGNORECASE)
 
 _log = logging.getLogger(__name__)
 
 
-def judge(problem: Problem, observation: Observation) -> Evaluation:
-    """Return the verdict on the program of which ``observation`` is what a worker saw."""
-    failed = _failure(problem, observation)
+def groups(problem: Problem, stage: Stage) -> list[tuple[Case, ...]]:
+    """Return the cases of ``stage`` as they are run: one group for each process."""
+    return [(case,) for case in stage.cases] if problem.isolate_cases else [stage.cases]
+
+
+def judge(
+    problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
+) -> Evaluation:
+    """Return the verdict on a program.
+
+    Args:
+        problem: what it is for.
+        stage: what it was run for.
+        observation: what was seen of its run.
+        results: what its processes wrote, in order.
+    """
+    failed = _failure(problem, stage, observation, results)
     if failed is not None:
         return failed
-    outputs: list[Outputs] = []
     try:
-        for result, cases in zip(observation.results, _cases_by_process(problem), strict=True):
-            outputs += unpack(result[len(RETURNED) :], cases)
+        outputs = _outputs(problem, stage, observation, results)
     except ContractError as error:
         return _failed(observation, Failure.OUTPUT, str(error))
-    return _score(problem, outputs, observation)
+    return _score(problem, stage, outputs, observation)
 
 
 def failed_evaluation(failure: Failure, message: str, *, seconds: float = 0.0) -> Evaluation:
@@ -41,33 +58,38 @@ def failed_evaluation(failure: Failure, message: str, *, seconds: float = 0.0) -
     return Evaluation(score=None, failure=failure, message=_one_line(message), seconds=seconds)
 
 
-def timeout_message(problem: Problem) -> str:
-    """Return the message for a program that ran past the time limit of ``problem``."""
-    return f"ran longer than the limit of {problem.limits.seconds:g} s"
-
-
-def _failure(problem: Problem, observation: Observation) -> Evaluation | None:
+def _failure(
+    problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
+) -> Evaluation | None:
     """Return the verdict if the run itself failed, None if it ended with results to check."""
-    last = observation.results[-1] if observation.results else b""
-    if observation.ended is Ended.DEADLINE:
-        return _failed(observation, Failure.TIMEOUT, timeout_message(problem))
-    if observation.ended is Ended.OVERSIZE:
-        return _failed(observation, Failure.OUTPUT, "the result is larger than its contract")
-    if last.startswith(RAISED):
-        return _raised(problem, observation, last)
-    if observation.exit_code != 0 or not last:
+    if observation.outcome is Outcome.LATE or observation.ended is Ended.DEADLINE:
+        message = f"ran longer than the limit of {problem.limits.seconds:g} s"
+        return _failed(observation, Failure.TIMEOUT, message)
+    if observation.ended is Ended.CROWDED:
+        return _failed(observation, Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")
+    if observation.ended is Ended.EXITED:
         return _died(problem, observation)
-    if len(observation.results) != len(_cases_by_process(problem)) or not all(
-        result.startswith(RETURNED) for result in observation.results
+    if results and results[-1].startswith(RAISED):
+        return _raised(problem, observation, results[-1])
+    if len(results) != len(groups(problem, stage)) or not all(
+        result.startswith(RETURNED) for result in results
     ):
         return _failed(observation, Failure.OUTPUT, "the result is malformed")
     return None
 
 
-def _cases_by_process(problem: Problem) -> list[tuple[Case, ...]]:
-    if problem.isolate_cases:
-        return [(case,) for case in problem.cases]
-    return [problem.cases]
+def _outputs(
+    problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
+) -> list[Outputs]:
+    """Return the arrays of all cases, with the seconds of those that had their own process."""
+    outputs: list[Outputs] = []
+    for result, group, seconds in zip(
+        results, groups(problem, stage), observation.seconds, strict=True
+    ):
+        arrays = unpack(result[len(RETURNED) :], group)
+        measured = {SECONDS: np.array(seconds)} if problem.isolate_cases else {}
+        outputs += [{**each, **measured} for each in arrays]
+    return outputs
 
 
 def _raised(problem: Problem, observation: Observation, result: bytes) -> Evaluation:
@@ -88,7 +110,9 @@ def _died(problem: Problem, observation: Observation) -> Evaluation:
         how = f"its process was killed by {known.get(-code, f'signal {-code}')}"
     else:
         how = f"its process exited with code {code} before a result was returned"
-    if code != 0 and _OUT_OF_MEMORY.search(observation.output):
+    if code == _EXIT_NOT_CONFINED:
+        how = f"its process could not be confined: {_printed(observation)}"
+    if code != 0 and _OUT_OF_MEMORY.search(_printed(observation)):
         return _failed(observation, Failure.MEMORY, how + _memory_note(problem))
     return _failed(observation, Failure.CRASH, how)
 
@@ -97,9 +121,11 @@ def _memory_note(problem: Problem) -> str:
     return f" (memory limit {problem.limits.memory_bytes >> 20} MiB)"
 
 
-def _score(problem: Problem, outputs: list[Outputs], observation: Observation) -> Evaluation:
+def _score(
+    problem: Problem, stage: Stage, outputs: list[Outputs], observation: Observation
+) -> Evaluation:
     try:
-        metrics = {str(k): float(v) for k, v in problem.score(outputs).items()}
+        metrics = {str(k): float(v) for k, v in stage.score(outputs).items()}
         score = metrics["score"]
     except Rejected as error:
         return _failed(observation, Failure.REJECTED, str(error))
@@ -112,8 +138,8 @@ def _score(problem: Problem, outputs: list[Outputs], observation: Observation) -
         score=score,
         failure=None,
         metrics=metrics,
-        artifacts=_artifacts(stdout=observation.output),
-        seconds=observation.seconds,
+        artifacts=_artifacts(stdout=_printed(observation)),
+        seconds=sum(observation.seconds),
         peak_bytes=observation.peak_bytes,
     )
 
@@ -125,10 +151,14 @@ def _failed(
         score=None,
         failure=failure,
         message=_one_line(message),
-        artifacts=_artifacts(stdout=observation.output, traceback=traceback),
-        seconds=observation.seconds,
+        artifacts=_artifacts(stdout=_printed(observation), traceback=traceback),
+        seconds=sum(observation.seconds),
         peak_bytes=observation.peak_bytes,
     )
+
+
+def _printed(observation: Observation) -> str:
+    return observation.output.decode(errors="replace")
 
 
 def _one_line(text: str) -> str:

@@ -37,7 +37,7 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
             "TQDM_DISABLE": "1",
         }
     )
-    if _is_cpu_build():
+    if is_cpu_build():
         os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(kv_cache_gb)
         # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
@@ -46,7 +46,7 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
     _silence()
 
 
-def _is_cpu_build() -> bool:
+def is_cpu_build() -> bool:
     """Whether the installed vLLM is the one for CPUs, without importing it."""
     try:
         metadata.version("vllm-cpu")

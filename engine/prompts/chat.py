@@ -3,7 +3,7 @@
 Both show the task, the best programs so far and the parent, and ask for an improvement:
 ``rewrite`` for the whole program, ``diff`` for search/replace blocks, which cost fewer tokens to
 write. What changes least stands first, so that the prefix cache serves it: system message, task,
-history, parent.
+history, parent, what is asked for, failed attempts at the parent.
 
 Does not cover retries: a block that does not apply fails the child.
 """
@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from engine import program as programs
-from engine.core import Candidate, Generation, Problem, Prompt, Proposal, UserError
+from engine.core import Attempt, Candidate, Generation, Problem, Prompt, Proposal, UserError
+from engine.prompts.attempts import describe_attempts
 from engine.prompts.diff import apply_blocks, plain_lines
 from engine.prompts.operator import Tokenizer, direction_in_words
 
@@ -41,22 +42,28 @@ class _ChatOperator:
 
     @property
     def longest_parent(self) -> int:
-        """See `Operator.longest_parent`."""
+        """See `Operator.longest_parent`; beside such a parent there is no room for the others."""
         nothing = Candidate(id="", program="", score=0.0)
-        return self._room - len(self._tokenizer.encode(self._text(nothing, []))) - _SCORE_TOKENS
+        return self._room - len(self._tokenizer.encode(self._text(nothing))) - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt, with as much history as the model's context has room for.
 
+        Where not all fits, failed attempts are left out before history, the oldest first: what
+        stands before them, and may be cached, stays as it is.
+
         Raises:
             UserError: the task and the parent alone do not fit.
         """
-        history = list(proposal.history)
+        history, failures = list(proposal.history), list(proposal.failures)
         while True:
-            text = self._text(proposal.parent, history)
+            text = self._text(proposal.parent, history, failures)
             ids = tuple(self._tokenizer.encode(text))
             if len(ids) <= self._room:
                 return Prompt(token_ids=ids, text=text, stop=(), max_tokens=self._max_tokens)
+            if failures:
+                failures.pop(0)
+                continue
             if not history:
                 raise UserError(
                     f"the task and candidate {proposal.parent.id} have {len(ids)} tokens, and the "
@@ -64,11 +71,18 @@ class _ChatOperator:
                 )
             history.pop(0)  # the worst of them
 
-    def _text(self, parent: Candidate, history: Sequence[Candidate]) -> str:
+    def _text(
+        self,
+        parent: Candidate,
+        history: Sequence[Candidate] = (),
+        failures: Sequence[Attempt] = (),
+    ) -> str:
         better = direction_in_words(self._problem)
         parts = [f"# Task\n{self._problem.statement}\n\n{better} scores are better."]
         parts += [_shown("Earlier program", candidate) for candidate in history]
         parts += [_shown("Current program", parent), self._ask]
+        if failures:
+            parts.append(describe_attempts(failures, parent=parent.program))
         return self._tokenizer.chat(system=_SYSTEM, user="\n\n".join(parts))
 
 

@@ -6,6 +6,7 @@ vLLM counted them, seconds as they were measured.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,11 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     """Return the run's figures.
 
     ``children`` counts completions; ``candidates`` those of them that were evaluated (the initial
-    program does not count); ``refused`` says why the others were not. Seconds are summed over all
-    sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all workers.
+    program does not count); ``refused`` says why the others were not. ``screened`` counts the
+    candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of the rest,
+    and ``screens_off`` has the cheap stages that stopped screening, and why. Seconds are summed
+    over all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
+    workers.
     """
     candidates = history.evaluated
     best = history.best
@@ -32,7 +36,11 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "children": len(history.children),
         "candidates": candidates,
         "valid": history.valid,
-        "valid_share": history.valid / candidates if candidates else None,
+        "valid_share": history.valid / history.judged if history.judged else None,
+        "screened": history.screened,
+        "screens_off": {
+            name: dataclasses.asdict(event) for name, event in history.screens_off.items()
+        },
         "refused": {reason.value: count for reason, count in sorted(history.refusals.items())},
         "best_score": best.score if best else None,
         "best_candidate": best.candidate if best else None,

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from engine.core import INITIAL
 from engine.settings import RunSettings
-from engine.store import RunHistory
+from engine.store import RunHistory, ScreenOff
 
 _REFRESHES_PER_SECOND = 4.0
 _SECONDS_BETWEEN_LINES = 10.0
@@ -73,7 +73,8 @@ class Display:
         improved = best != self._best
         if force or improved or now - self._shown >= _SECONDS_BETWEEN_LINES:
             self._shown, self._best = now, best
-            line = " · ".join(f"{name} {value}" for name, value in self._figures().items())
+            figures = self._figures() | self._screens()
+            line = " · ".join(f"{name} {value}" for name, value in figures.items())
             self._print(line)
 
     def _print(self, line: str) -> None:
@@ -89,13 +90,24 @@ class Display:
             "best": f"{_score(history.best.score if history.best else None)} "
             f"(initial {_score(initial)})",
             "candidates": f"{history.evaluated}/{budget.candidates}",
-            "valid": _share(history.valid, history.evaluated),
+            "valid": _share(history.valid, history.judged),
             "children": str(len(history.children)),
             "tokens/s": f"{tokens / elapsed:.0f}" if elapsed > 0 else "-",
             "hit rate": f"{history.hit_rate:.1%}",
             "elapsed": _clock(self._before + elapsed),
             "left": self._left(elapsed),
         }
+
+    def _screens(self) -> dict[str, str]:
+        """Return what cheap stages do, where there are any."""
+        figures = {}
+        if self._history.screened:
+            figures["screened out"] = str(self._history.screened)
+        if self._history.screens_off:
+            figures["switched off"] = ", ".join(
+                map(_screen_off, self._history.screens_off.values())
+            )
+        return figures
 
     def _left(self, elapsed: float) -> str:
         """Estimate the time to the end of the budget from this session's rate."""
@@ -116,6 +128,8 @@ class Display:
         if refused:
             reasons = ", ".join(f"{count} {reason}" for reason, count in refused.most_common())
             figures.add_row("[dim]not evaluated[/dim]", reasons)
+        for name, value in self._screens().items():
+            figures.add_row(f"[dim]{name}[/dim]", value)
         bar = ProgressBar(
             total=max(1, self._settings.budget.candidates), completed=self._history.evaluated
         )
@@ -137,6 +151,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"\nBest score {summary['best_score']!r} (initial {summary['initial_score']!r})\n"
         f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
         f"{summary['children']} children in {_clock(summary['wall_seconds'])}\n"
+        f"{_screening(summary)}"
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
         f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
@@ -144,6 +159,24 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _screening(summary: Mapping[str, Any]) -> str:
+    """Say what cheap stages did, in whole lines; nothing where there are none."""
+    lines = ""
+    if summary["screened"]:
+        lines += f"{summary['screened']} screened out by cheap stages\n"
+    for name, off in summary["screens_off"].items():
+        lines += (
+            f"Stage {name} was switched off from iteration {off['iteration']} on: its rank "
+            f"correlation with the full score was {off['correlation']:.3f} over {off['pairs']} "
+            "programs\n"
+        )
+    return lines
+
+
+def _screen_off(event: ScreenOff) -> str:
+    return f"{event.stage} (rank correlation {event.correlation:.2f})"
 
 
 def _score(score: float | None) -> str:

@@ -49,23 +49,29 @@ class Search:
             operator=operator,
             k=self._settings.k,
             seed=int(rng.integers(2**63)),
+            failures=self._population.failures(
+                parent.id, before=iteration, most=self._settings.failures
+            ),
         )
 
     def refusal(self, program: str | None, *, parent: Candidate) -> Refusal | None:
         """Return why a child would not be worth an evaluation, or None if it is."""
         return self._population.refusal(program, parent=parent)
 
-    def admit(self, candidate_id: str, program: str, *, iteration: int) -> None:
+    def admit(
+        self, candidate_id: str, program: str, *, iteration: int, parent: str | None = None
+    ) -> None:
         """Take a program in whose evaluation follows; admitting it again changes nothing.
 
         Args:
             iteration: that generated it; -1 for the initial program.
+            parent: id of the program that it was made from; None for the initial program.
         """
-        self._population.admit(candidate_id, program, iteration=iteration)
+        self._population.admit(candidate_id, program, iteration=iteration, parent=parent)
 
     def tell(self, candidate_id: str, evaluation: Evaluation) -> None:
         """Take in the verdict on an admitted program; the first one told counts."""
-        self._population.score(candidate_id, evaluation.score)
+        self._population.tell(candidate_id, evaluation)
 
     def best(self) -> Candidate | None:
         """Return the best candidate, of equal ones the shortest; None before the first."""

@@ -1,6 +1,6 @@
 """Store: one event log per run; everything else about a run is rebuilt from it."""
 
-from engine.store.events import Call, Child, Event, Session, Verdict
+from engine.store.events import Call, Child, Event, ScreenOff, Session, Verdict
 from engine.store.folder import create_run
 from engine.store.history import RunHistory
 from engine.store.log import EventLog, Recorded
@@ -12,6 +12,7 @@ __all__ = [
     "EventLog",
     "Recorded",
     "RunHistory",
+    "ScreenOff",
     "Session",
     "Verdict",
     "create_run",

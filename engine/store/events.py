@@ -1,4 +1,4 @@
-"""What a run writes down: four kinds of events, each with a subject that it has once.
+"""What a run writes down: five kinds of events, each with a subject that it has once.
 
 Covers: the events and their form as JSON. Does not cover where they are kept (``log.py``) or what
 follows from them (``history.py``).
@@ -135,7 +135,30 @@ class Verdict:
         )
 
 
-Event = Session | Call | Child | Verdict
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScreenOff:
+    """A cheap stage stopped screening candidates. Subject: its name.
+
+    Attributes:
+        iteration: the first one whose candidates skip it.
+        correlation: its rank correlation with the full score, as estimated.
+        error: one standard error of the estimate.
+        pairs: fully evaluated candidates that the estimate rests on.
+    """
+
+    KIND: ClassVar[str] = "screen_off"
+    stage: str
+    iteration: int
+    correlation: float
+    error: float
+    pairs: int
+
+    @property
+    def subject(self) -> str:
+        return self.stage
+
+
+Event = Session | Call | Child | Verdict | ScreenOff
 
 
 def to_json(event: Event) -> str:
@@ -178,4 +201,6 @@ def from_json(kind: str, body: str) -> Event:
             failure=None if failure is None else Failure(failure),
             metrics={name: float(value) for name, value in metrics.items()},
         )
+    if kind == ScreenOff.KIND:
+        return ScreenOff(**fields)
     raise ValueError(f"unknown kind of event {kind!r}")

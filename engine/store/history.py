@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from engine.core import INITIAL, Direction, Refusal
+from engine.core import INITIAL, Direction, Failure, Refusal
 from engine.settings import BudgetSettings
-from engine.store.events import Call, Child, Session, Verdict
+from engine.store.events import Call, Child, ScreenOff, Session, Verdict
 from engine.store.log import Recorded
 
 
@@ -26,6 +26,8 @@ class RunHistory:
         verdicts: every verdict by candidate id, the initial program's among them.
         refusals: how many children each reason kept from an evaluation.
         iterations: calls that were begun.
+        screened: candidates that a cheap stage kept from a full evaluation.
+        screens_off: the cheap stages that stopped screening, by name.
         session_seconds: wall seconds of each session, up to its last event.
     """
 
@@ -42,6 +44,8 @@ class RunHistory:
     llm_seconds: float = 0.0
     evaluation_seconds: float = 0.0
     valid: int = 0
+    screened: int = 0
+    screens_off: dict[str, ScreenOff] = field(default_factory=dict)
     best: Verdict | None = None
 
     def fold(self, recorded: Recorded) -> None:
@@ -54,6 +58,8 @@ class RunHistory:
             self.calls[event.iteration] = event
         elif isinstance(event, Child):
             self._fold_child(event)
+        elif isinstance(event, ScreenOff):
+            self.screens_off[event.stage] = event
         else:
             self._fold_verdict(event)
 
@@ -66,6 +72,11 @@ class RunHistory:
     def evaluated(self) -> int:
         """Children with a verdict."""
         return len(self.verdicts) - (INITIAL in self.verdicts)
+
+    @property
+    def judged(self) -> int:
+        """Children that ended with a full score or a failure: all with a verdict but screened."""
+        return self.evaluated - self.screened
 
     @property
     def hit_rate(self) -> float:
@@ -118,6 +129,7 @@ class RunHistory:
         if verdict.candidate != INITIAL:
             self.evaluation_seconds += verdict.seconds
             self.valid += verdict.score is not None
+            self.screened += verdict.failure is Failure.SCREENED
         if verdict.score is not None and (
             self.best is None
             or self.best.score is None

@@ -1,16 +1,33 @@
 """The tiny problem of these tests, and one pool for all hostile programs."""
 
+import dataclasses
+import logging
+import logging.handlers
 import os
+import platform
+import queue
+import re
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hostile import Check, Hostile, check
+from processes import zygotes
 
-from engine.core import Problem
+import evaluators
+from engine.core import Evaluation, Limits, Problem
 from engine.evaluation import EvaluatorPool
 from engine.problem import load_problem
 
 DOUBLE = Path(__file__).parent / "problems" / "double"
+SECRET = "the run's own data"
+
+# Numbers of system calls that the C library has no function for, and that differ by machine.
+CALLS = {
+    "x86_64": {"BPF": 321, "KEYCTL": 250, "PERF": 298, "SECCOMP": 317, "USERFAULTFD": 323},
+    "aarch64": {"BPF": 280, "KEYCTL": 219, "PERF": 241, "SECCOMP": 277, "USERFAULTFD": 282},
+}
 
 
 @pytest.fixture(scope="session")
@@ -19,36 +36,84 @@ def double() -> Problem:
 
 
 @pytest.fixture(scope="session")
-def pool(double: Problem) -> Iterator[EvaluatorPool]:
-    with EvaluatorPool(problem=double, workers=1) as pool:
+def quick(double: Problem) -> Problem:
+    """The same with half a second, since many hostile programs use all of their time."""
+    return dataclasses.replace(double, limits=Limits(seconds=0.5, memory_bytes=256 << 20))
+
+
+@pytest.fixture(scope="session")
+def pool(quick: Problem) -> Iterator[EvaluatorPool]:
+    with EvaluatorPool(problem=quick, workers=1) as pool:
         yield pool
 
 
+@pytest.fixture(scope="session")
+def missing_walls(pool: EvaluatorPool) -> set[str]:
+    """The walls that this machine lacks, as the pool says in its log."""
+    said = queue.SimpleQueue[logging.LogRecord]()
+    handler = logging.handlers.QueueHandler(said)
+    logger = logging.getLogger("engine.evaluation.pool")
+    logger.addHandler(handler)
+    pool.check_walls(strict=False)
+    logger.removeHandler(handler)
+    texts = [said.get().getMessage() for _ in range(said.qsize())]
+    found = [re.match(r"the sandbox lacks a wall, (\w+)", text) for text in texts]
+    return {match[1] for match in found if match}
+
+
+@pytest.fixture(scope="session")
+def listeners() -> Iterator[dict[str, object]]:
+    """Sockets of ours that a program may try to reach, by the names that it knows them under."""
+    name = f"brood-test-{os.getpid()}"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        udp.bind(("127.0.0.1", 0))
+        abstract.bind(f"\0{name}")
+        abstract.listen()
+        yield {
+            "TCP_PORT": tcp.getsockname()[1],
+            "UDP_PORT": udp.getsockname()[1],
+            "ABSTRACT": f"\0{name}",
+        }
+
+
 @pytest.fixture
-def processes_of() -> Callable[[str], list[int]]:
-    """Return a function that lists the living processes below this one with a mark.
+def attack(
+    pool: EvaluatorPool,
+    quick: Problem,
+    missing_walls: set[str],
+    listeners: dict[str, object],
+    tmp_path: Path,
+) -> Check:
+    """Return a function that runs a hostile program and checks all that must hold after it."""
+    secret = tmp_path / "events.jsonl"
+    secret.write_text(SECRET)
+    names: dict[str, object] = {
+        "FOLDER": str(tmp_path),
+        "MARK": f"brood-hostile-{os.getpid()}",
+        "SECRET": str(secret),
+        "EVALUATORS": str(next(iter(evaluators.__path__))),
+        "PROBLEM": str(DOUBLE),
+        "TEST": os.getpid(),
+        **listeners,
+        **CALLS[platform.machine()],
+    }
 
-    The mark is looked for on the command line. Other runs on the machine do not count.
-    """
+    def run(hostile: Hostile) -> Evaluation:
+        if hostile.wall in missing_walls:
+            pytest.skip(f"this machine lacks the wall {hostile.wall}")
+        evaluation = check(hostile, pool, quick.limits.seconds, names)
+        assert secret.read_text() == SECRET
+        return evaluation
 
-    def find(mark: str) -> list[int]:
-        parents: dict[int, int] = {}
-        marked = []
-        for folder in Path("/proc").iterdir():
-            if folder.name.isdecimal():
-                try:
-                    command = (folder / "cmdline").read_bytes()
-                    state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-                except OSError:
-                    continue
-                parents[int(folder.name)] = int(parent)
-                if mark.encode() in command and state != "Z":
-                    marked.append(int(folder.name))
-        return [pid for pid in marked if is_below(pid, parents)]
+    return run
 
-    def is_below(pid: int, parents: dict[int, int]) -> bool:
-        while pid in parents and pid != os.getpid():
-            pid = parents[pid]
-        return pid == os.getpid()
 
-    return find
+@pytest.fixture
+def new_zygotes() -> Callable[[], list[int]]:
+    """Return a function that lists the zygotes that were not there before the test."""
+    before = zygotes(os.getpid())
+    return lambda: [pid for pid in zygotes(os.getpid()) if pid not in before]

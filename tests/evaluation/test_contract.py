@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from engine.core import ArraySpec, Case
-from engine.evaluation.contract import ContractError, pack, packed_size, unpack
+from engine.evaluation.contract import (
+    ContractError,
+    check_contract,
+    pack,
+    packed_size,
+    unpack,
+)
 
 
 def case(**outputs: ArraySpec) -> Case:
@@ -18,7 +24,7 @@ def case(**outputs: ArraySpec) -> Case:
 def test_what_is_packed_is_unpacked(array: np.ndarray) -> None:
     one = case(a=ArraySpec(shape=array.shape, dtype=array.dtype.name, finite=False))
     data = pack(array, one)
-    assert len(data) == packed_size(one)
+    assert len(data) == array.nbytes <= packed_size(one)
     (outputs,) = unpack(data, [one])
     np.testing.assert_array_equal(outputs["a"], array)
     assert outputs["a"].dtype == array.dtype and outputs["a"].flags.writeable
@@ -76,8 +82,83 @@ def test_mixed_types_stay_aligned() -> None:
     assert outputs["b"].flags.aligned and outputs["b"].tolist() == [4, 5]
 
 
-@pytest.mark.parametrize("change", [-1, 1, 8])
-def test_a_wrong_number_of_bytes_is_refused(change: int) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(-16, "0 bytes"), (-1, "15 bytes"), (1, "1 bytes too many"), (8, "8 bytes")],
+)
+def test_a_wrong_number_of_bytes_is_refused(change: int, words: str) -> None:
     one = case(a=ArraySpec(shape=(2,)))
-    with pytest.raises(ContractError, match="expected 16"):
+    with pytest.raises(ContractError, match=words):
         unpack(bytes(16 + change), [one])
+
+
+OPEN = case(a=ArraySpec(shape=(range(2, 6), 3, range(0, 9, 4)), dtype="int16"))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (2, 3, 8), (5, 3, 4)])
+def test_a_range_allows_its_lengths(shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape), dtype="int16").reshape(shape)
+    data = pack(array, OPEN)
+    assert len(data) <= packed_size(OPEN)
+    (outputs,) = unpack(data, [OPEN])
+    assert outputs["a"].shape == shape
+    np.testing.assert_array_equal(outputs["a"], array)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 0), (6, 3, 0), (2, 2, 0), (2, 3, 3), (2, 3, 12), (2, 3)])
+def test_a_range_refuses_other_lengths(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ContractError, match=r"has shape .*, expected \(2\.\.5, 3, 0\.\.8\)"):
+        pack(np.zeros(shape, dtype="int16"), OPEN)
+
+
+@pytest.mark.parametrize("lengths", [(1, 0), (6, 0), (2, 3), (2**64 - 1, 0), (2**63, 8), (2, 12)])
+def test_a_forged_length_is_refused(lengths: tuple[int, int]) -> None:
+    data = b"".join(length.to_bytes(8, "little") for length in lengths)
+    with pytest.raises(ContractError, match="has a dimension of"):
+        unpack(data + bytes(packed_size(OPEN)), [OPEN])
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 15, 16, 17, 16 + 2 * 2 * 3 * 4 - 1])
+def test_a_forged_array_that_is_cut_is_refused(size: int) -> None:
+    data = (2).to_bytes(8, "little") + (4).to_bytes(8, "little") + bytes(48)
+    with pytest.raises(ContractError):
+        unpack(data[:size], [OPEN])
+
+
+def test_a_length_takes_nothing_from_the_next_array() -> None:
+    two = case(a=ArraySpec(shape=(range(1, 4),)), b=ArraySpec(shape=(2,)))
+    data = pack(([1.0], [2.0, 3.0]), two)
+    longer = (3).to_bytes(8, "little") + data[8:]
+    with pytest.raises(ContractError, match="b has 0 bytes, expected 16"):
+        unpack(longer, [two])
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_arrays_within_the_contract_or_refused(data: bytes) -> None:
+    try:
+        (outputs,) = unpack(data, [OPEN])
+    except ContractError:
+        return
+    assert outputs["a"].shape[0] in range(2, 6) and outputs["a"].shape[2] in range(0, 9, 4)
+    assert len(data) == 16 + outputs["a"].nbytes
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {},
+        {"seconds": ArraySpec(shape=())},
+        {"a": ArraySpec(shape=(range(3, 3),))},
+        {"a": ArraySpec(shape=(range(-1, 3),))},
+        {"a": ArraySpec(shape=(-1,))},
+        {"a": ArraySpec(shape=(2,), dtype="object")},
+        {"a": ArraySpec(shape=(2,), dtype="U3")},
+    ],
+)
+def test_a_contract_that_can_not_be_checked_is_refused(outputs: dict[str, ArraySpec]) -> None:
+    with pytest.raises(ValueError, match="case"):
+        check_contract([case(**outputs)])
+
+
+def test_a_contract_that_can_be_checked_is_accepted() -> None:
+    check_contract([OPEN, case(b=ArraySpec(shape=(), dtype="bool"))])

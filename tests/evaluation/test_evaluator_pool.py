@@ -1,56 +1,29 @@
 """The pool itself: order, losses, closing, and that no process outlives it."""
 
 import dataclasses
+import logging
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hostile import ENDLESS, SLOW, collect
+from processes import command, descendants, entries, eventually
 
-from engine.core import ArraySpec, Failure, Problem, UserError
+from engine.core import ArraySpec, Evaluation, Failure, Outputs, Problem, Stage, UserError
 from engine.evaluation import EvaluatorPool
+from engine.evaluation.lane import Lane
 
-WORKER = "engine.evaluation.worker"
-SLOW = "import time\ndef double(values, offset):\n    time.sleep(0.3)\n    return 2 * values, 4\n"
-ENDLESS = "while True: pass\n"
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def children(pid: int) -> list[int]:
-    """Return the workers that process ``pid`` started."""
-    text = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    ).stdout
-    return [int(line) for line in text.split() if WORKER.encode() in command(int(line))]
-
-
-def command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def collect(pool: EvaluatorPool) -> dict[str, object]:
-    found: dict[str, object] = {}
-    while pool.in_flight:
-        for candidate_id, evaluation in pool.completed(timeout=30):
-            assert candidate_id not in found
-            found[candidate_id] = evaluation.failure or evaluation.score
-    return found
+WHERE = """
+import os
+def double(values, offset):
+    print(os.getpid(), sorted(os.sched_getaffinity(0)))
+    return 2 * values, 4
+"""
 
 
 def test_verdicts_come_back_under_their_ids(double: Problem) -> None:
@@ -76,43 +49,66 @@ def test_completed_waits_no_longer_than_told(double: Problem) -> None:
         assert pool.in_flight == 0
 
 
-def test_a_worker_killed_from_outside_loses_no_candidate(double: Problem) -> None:
+def test_ctrl_c_at_the_terminal_does_not_reach_zygotes(
+    double: Problem, new_zygotes: Callable[[], list[int]]
+) -> None:
     with EvaluatorPool(problem=double, workers=1) as pool:
         pool.evaluate(double.initial_program)
-        pool.submit(candidate_id="a", program=SLOW)
-        pool.submit(candidate_id="b", program=SLOW)
-        time.sleep(0.1)
-        (worker,) = children(os.getpid())
-        os.kill(worker, signal.SIGKILL)
-        assert collect(pool) == {"a": 1.0, "b": 1.0}
-        assert children(os.getpid()) != [worker]
+        (zygote,) = new_zygotes()
+        assert os.getsid(zygote) != os.getsid(0)
 
 
-def test_ctrl_c_at_the_terminal_does_not_reach_workers(double: Problem) -> None:
-    with EvaluatorPool(problem=double, workers=1) as pool:
-        pool.evaluate(double.initial_program)
-        (worker,) = children(os.getpid())
-        assert os.getsid(worker) != os.getsid(0)
+def test_programs_are_bound_to_the_core_of_their_worker(double: Problem) -> None:
+    available = sorted(os.sched_getaffinity(0))
+    for core in {available[0], available[-1]}:
+        with EvaluatorPool(problem=double, workers=1, cores=[core]) as pool:
+            seen = pool.evaluate(WHERE).artifacts["stdout"].splitlines()
+        assert [line.partition(" ")[2] for line in seen] == [f"[{core}]"] * 2
+    assert sorted(os.sched_getaffinity(0)) == available  # ours is as it was
+
+
+def test_every_worker_has_a_core_of_its_own(double: Problem) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("one core")
+    wait = WHERE.replace("print", "import time; time.sleep(0.2); print")
+    with EvaluatorPool(problem=double, workers=2) as pool:
+        pool.check_walls(strict=False)
+        for index in range(6):
+            pool.submit(candidate_id=str(index), program=wait)
+        seen = set()
+        while pool.in_flight:
+            for _, evaluation in pool.completed(timeout=30):
+                seen.add(evaluation.artifacts["stdout"].split("\n")[0].partition(" ")[2])
+    assert seen <= {f"[{core}]" for core in cores} and len(seen) == 2
 
 
 def test_closing_stops_everything_at_once(
-    double: Problem, processes_of: Callable[[str], list[int]]
+    double: Problem, new_zygotes: Callable[[], list[int]]
 ) -> None:
-    before = processes_of(WORKER)
-    threads = threading.active_count()
+    threads, descriptors = threading.active_count(), entries("/proc/self/fd")
     pool = EvaluatorPool(problem=double, workers=2)
     pool.evaluate(double.initial_program)
     for i in range(5):
         pool.submit(candidate_id=str(i), program=SLOW)
-    time.sleep(0.1)
+    below = [pid for zygote in new_zygotes() for pid in (zygote, *descendants(zygote))]
+    started = time.monotonic()
     pool.close()
+    assert time.monotonic() - started < 5
     pool.close()
-    assert processes_of(WORKER) == before
+    assert below and not any(map(command, below)) and new_zygotes() == []
     assert threading.active_count() == threads
+    assert entries("/proc/self/fd") == descriptors
     assert pool.in_flight == 0 and pool.completed(timeout=None) == []
     assert pool.evaluate(double.initial_program).failure is Failure.CRASH
     with pytest.raises(RuntimeError, match="closed"):
         pool.submit(candidate_id="late", program=SLOW)
+
+
+def test_closing_while_zygotes_start_does_not_wait_for_them(double: Problem) -> None:
+    started = time.monotonic()
+    EvaluatorPool(problem=double, workers=2).close()
+    assert time.monotonic() - started < 5
 
 
 def test_closing_answers_those_who_wait(double: Problem) -> None:
@@ -132,13 +128,6 @@ def test_closing_answers_those_who_wait(double: Problem) -> None:
 
 
 def test_a_killed_main_process_leaves_no_process(double: Problem, tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
-    text = (
-        "import os, time\n"
-        "if os.fork() == 0:\n    os.setsid()\n"
-        f"open({str(seen)!r} + '/' + str(os.getpid()), 'w').close()\n"
-        "while True: time.sleep(1)\n"
-    )
     script = (
         "import sys, dataclasses\nfrom pathlib import Path\n"
         "from engine.core import Limits\n"
@@ -148,20 +137,71 @@ def test_a_killed_main_process_leaves_no_process(double: Problem, tmp_path: Path
         "problem = dataclasses.replace(problem, limits=limits)\n"
         "EvaluatorPool(problem=problem, workers=1).evaluate(sys.argv[2])\n"
     )
-    seen.mkdir()
     main = subprocess.Popen(
-        [sys.executable, "-c", script, str(double.folder), text],
+        [sys.executable, "-c", script, str(double.folder), ENDLESS],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         cwd=Path(__file__).parents[2],
     )
     try:
-        assert wait_until(lambda: len(list(seen.iterdir())) == 2)
-        below = [*children(main.pid), *(int(path.name) for path in seen.iterdir())]
-        assert len(below) == 3 and all(command(pid) for pid in below)
+        assert eventually(lambda: len(descendants(main.pid)) == 2, seconds=60)
+        below = descendants(main.pid)
     finally:
         main.kill()
         main.wait()
-    assert wait_until(lambda: not any(command(pid) for pid in below))
+    assert eventually(lambda: not any(map(command, below)))
+
+
+def screened(problem: Problem) -> Problem:
+    """Return ``problem`` with a cheap stage of one case in front, whose score is its count."""
+
+    def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
+        (output,) = outputs
+        return {"score": float(output["count"])}
+
+    stage = Stage(name="cheap", cases=problem.cases[1:], score=score)
+    return dataclasses.replace(problem, stages=(stage, *problem.stages))
+
+
+def test_each_stage_has_its_own_cases_and_score(double: Problem) -> None:
+    text = "def double(values, offset):\n    print(values[0])\n    return 2 * values, 4\n"
+    with EvaluatorPool(problem=screened(double), workers=1) as pool:
+        for name, stage in (("cheap", 0), ("full", 1), ("default", None)):
+            pool.submit(candidate_id=name, program=text, stage=stage)
+        found: dict[str, Evaluation] = {}
+        while pool.in_flight:
+            found.update(pool.completed(timeout=30))
+        assert pool.evaluate(text).score == 1.0
+    assert {name: each.score for name, each in found.items()} == {
+        "cheap": 4.0,
+        "full": 1.0,
+        "default": 1.0,
+    }
+    assert found["cheap"].artifacts["stdout"] == "0.5\n"
+    assert found["full"].artifacts["stdout"] == "1.0\n0.5\n"
+
+
+def test_a_missing_wall_is_told_or_refused(
+    double: Problem, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with EvaluatorPool(problem=double, workers=1) as pool:
+        # What a machine lacks can't be taken from this one; what is made of it can be shown.
+        monkeypatch.setattr(Lane, "wait_walls", lambda self: {"files": "the kernel has none"})
+        with caplog.at_level(logging.INFO, logger="engine.evaluation"):
+            pool.check_walls(strict=False)
+        assert "the sandbox lacks a wall, files: the kernel has none" in caplog.text
+        assert "walls of the sandbox: calls, network, limits" in caplog.text
+        with pytest.raises(UserError, match=r"files: the kernel has none.*evaluation.strict=false"):
+            pool.check_walls(strict=True)
+
+
+def test_standing_walls_pass_the_strict_check(
+    pool: EvaluatorPool, missing_walls: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    if missing_walls:
+        pytest.skip(f"this machine lacks {missing_walls}")
+    with caplog.at_level(logging.INFO, logger="engine.evaluation"):
+        pool.check_walls(strict=True)
+    assert "walls of the sandbox: files, calls, network, limits" in caplog.text
 
 
 def test_workers_do_not_load_the_model_stack(double: Problem) -> None:
@@ -182,7 +222,8 @@ def test_a_worker_that_cannot_start_gives_a_verdict(
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with EvaluatorPool(problem=double, workers=1) as pool:
         evaluation = pool.evaluate(double.initial_program)
-    assert evaluation.message == "evaluator: no worker process could be started"
+    assert evaluation.message.startswith("evaluator: a worker did not start: ")
+    assert "/no/such/python" in evaluation.message
 
 
 def test_a_pool_needs_a_worker(double: Problem) -> None:
@@ -195,5 +236,6 @@ def test_a_case_that_cannot_be_checked_is_refused(double: Problem, dtype: str) -
     case = dataclasses.replace(
         double.cases[0], outputs={"doubled": ArraySpec(shape=(4,), dtype=dtype)}
     )
+    stage = dataclasses.replace(double.stages[0], cases=(case,))
     with pytest.raises(UserError, match=r"evaluator\.py"):
-        EvaluatorPool(problem=dataclasses.replace(double, cases=(case,)), workers=1)
+        EvaluatorPool(problem=dataclasses.replace(double, stages=(stage,)), workers=1)

@@ -1,11 +1,14 @@
-"""Cases in processes of their own: what a program saw in one is not there in the next."""
+"""Cases in processes of their own: each measured by itself, none knows of the others.
+
+Does not cover: hostile attempts to reach another case (``test_hostile_interpreter``).
+"""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from engine.core import Failure, Problem
+from engine.core import SECONDS, Failure, Outputs, Problem, Stage
 from engine.evaluation import EvaluatorPool
 
 
@@ -31,23 +34,6 @@ def test_nothing_is_remembered(isolated: EvaluatorPool, pool: EvaluatorPool) -> 
     assert pool.evaluate(text).failure is Failure.ERROR
 
 
-def test_other_cases_are_not_within_reach(isolated: EvaluatorPool) -> None:
-    text = (
-        "import sys\n"
-        "def double(values, offset=0.0):\n"
-        "    frame, seen = sys._getframe().f_back, ''\n"
-        "    while frame is not None:\n"
-        "        seen += repr(frame.f_locals)\n"
-        "        frame = frame.f_back\n"
-        "    last = 'Observation' + '(ended' in seen\n"
-        "    print([i for i in range(3) if f'double {i}' in seen], last)\n"
-        "    return 2 * values, 4\n"
-    )
-    for _ in range(2):
-        evaluation = isolated.evaluate(text)
-        assert evaluation.artifacts["stdout"] == "[0] False\n[1] False\n"
-
-
 def test_a_failure_in_a_later_case_fails_the_program(isolated: EvaluatorPool) -> None:
     text = "def double(values, offset):\n    return (2 * values if values[0] == 1 else 7), 4\n"
     evaluation = isolated.evaluate(text)
@@ -61,3 +47,71 @@ def test_the_time_limit_is_for_all_cases_together(isolated: EvaluatorPool) -> No
     )
     assert isolated.evaluate(text).failure is Failure.TIMEOUT
     assert isolated.evaluate(text.replace("0.7", "0.1")).score == 1.0
+
+
+def test_the_first_failure_ends_the_program(isolated: EvaluatorPool) -> None:
+    text = "def double(values, offset):\n    print(values[0])\n    raise ValueError('no')\n"
+    evaluation = isolated.evaluate(text)
+    assert (evaluation.failure, evaluation.message) == (Failure.ERROR, "line 3: ValueError: no")
+    assert evaluation.artifacts["stdout"] == "1.0\n"
+
+
+def test_a_process_that_dies_in_a_later_case_is_a_crash(isolated: EvaluatorPool) -> None:
+    text = (
+        "import os\ndef double(values, offset):\n"
+        "    if values[0] != 1: os._exit(3)\n    return 2 * values, 4\n"
+    )
+    assert isolated.evaluate(text).failure is Failure.CRASH
+
+
+def test_outputs_have_the_seconds_of_their_case(double: Problem) -> None:
+    seen: list[Outputs] = []
+
+    def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
+        seen[:] = outputs
+        return {"score": 1.0}
+
+    stage = Stage(name="full", cases=double.cases, score=score)
+    isolated = dataclasses.replace(double, isolate_cases=True, stages=(stage,))
+    text = (
+        "import time\ndef double(values, offset):\n"
+        "    time.sleep(0.2 if values[0] == 1 else 0.0)\n    return 2 * values, 4\n"
+    )
+    with EvaluatorPool(problem=isolated, workers=1) as pool:
+        evaluation = pool.evaluate(text)
+    assert evaluation.score == 1.0, evaluation
+    seconds = [output[SECONDS] for output in seen]
+    assert all(each.shape == () and each.dtype == "float64" for each in seconds)
+    assert 0.2 <= seconds[0] < 1 and 0 < seconds[1] < 0.2
+    assert evaluation.seconds == sum(float(each) for each in seconds)
+
+
+def test_without_isolation_there_are_no_seconds(double: Problem) -> None:
+    seen: list[set[str]] = []
+
+    def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
+        seen.extend(set(output) for output in outputs)
+        return {"score": 1.0}
+
+    stage = Stage(name="full", cases=double.cases, score=score)
+    with EvaluatorPool(problem=dataclasses.replace(double, stages=(stage,)), workers=1) as pool:
+        pool.evaluate(double.initial_program)
+    assert seen == [{"doubled", "count"}] * 2
+
+
+def test_a_stage_finds_no_other_stages_case(double: Problem) -> None:
+    text = (
+        "import gc, sys\ndef double(values, offset):\n"
+        "    found = {each.name for each in gc.get_objects() if type(each).__name__ == 'Case'}\n"
+        "    frame = sys._getframe()\n"
+        "    while frame is not None:\n"
+        "        found |= {n for n in names if n in repr(frame.f_locals)}\n"
+        "        frame = frame.f_back\n"
+        "    print(sorted(found))\n    return 2 * values, 4\n"
+        "names = ['double ' + str(i) for i in range(2)]\n"
+    )
+    screen = Stage(name="cheap", cases=double.cases[1:], score=lambda _: {"score": 1.0})
+    stages = (screen, *double.stages)
+    problem = dataclasses.replace(double, isolate_cases=True, stages=stages)
+    with EvaluatorPool(problem=problem, workers=1) as pool:
+        assert pool.evaluate(text).artifacts["stdout"] == "['double 0']\n['double 1']\n"

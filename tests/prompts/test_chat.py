@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Candidate, Direction, Generation, Problem, Prompt, Proposal, UserError
+from engine.core import (
+    Attempt,
+    Candidate,
+    Direction,
+    Evaluation,
+    Failure,
+    Generation,
+    Problem,
+    Prompt,
+    Proposal,
+    UserError,
+)
 from engine.problem import load_problem, shipped
 from engine.prompts import Diff, Rewrite
 from engine.prompts.diff import apply_blocks
@@ -123,6 +134,61 @@ def test_history_that_does_not_fit_is_left_out_worst_first(problem: Problem) -> 
     assert shown(sizes[2] + 50) == []
     with pytest.raises(UserError, match=rf"candidate p have {sizes[2]} tokens.*max_model_len"):
         shown(sizes[2] + 49)
+
+
+# Failed attempts.
+
+
+def attempt(number: int) -> Attempt:
+    evaluation = Evaluation(score=None, failure=Failure.TIMEOUT, message=f"late{number}")
+    return Attempt(program=f"def f(x):\n    return {number}\n", evaluation=evaluation)
+
+
+FAILURES = (attempt(1), attempt(2))
+
+
+@pytest.mark.parametrize("operator", [Rewrite, Diff])
+def test_failed_attempts_stand_last_so_that_the_rest_stays_cached(
+    problem: Problem, operator: type[Rewrite] | type[Diff]
+) -> None:
+    made = operator(problem=problem, tokenizer=Words(), max_tokens=77)
+    without = made.compose(proposal(*HISTORY)).text
+    text = made.compose(replace(proposal(*HISTORY), failures=FAILURES)).text
+    assert text.startswith(without.removesuffix(" </u> <a>") + "\n\n# Failed attempts\n")
+    assert text.index("timeout: late1") < text.index("timeout: late2")
+
+
+def test_failed_attempts_that_do_not_fit_are_left_out_before_history(problem: Problem) -> None:
+    asked = replace(proposal(*HISTORY), failures=FAILURES)
+
+    def shown(max_model_len: int) -> list[str]:
+        operator = Diff(problem=problem, tokenizer=Words(max_model_len), max_tokens=50)
+        prompt = operator.compose(asked)
+        assert len(prompt.token_ids) + 50 <= max_model_len
+        marks = ("score 0.4\n", "score 1e-20\n", "late1\n", "late2\n")
+        return [mark.strip() for mark in marks if mark in prompt.text]
+
+    long = Diff(problem=problem, tokenizer=Words(), max_tokens=50)
+    fewer = [replace(asked, failures=FAILURES[i:]) for i in range(3)]
+    sizes = [len(long.compose(each).token_ids) + 50 for each in fewer]
+    assert sizes == sorted(sizes, reverse=True)
+    assert shown(sizes[0]) == ["score 0.4", "score 1e-20", "late1", "late2"]
+    assert shown(sizes[0] - 1) == ["score 0.4", "score 1e-20", "late2"]
+    assert shown(sizes[1] - 1) == ["score 0.4", "score 1e-20"]
+    assert shown(sizes[2] - 1) == ["score 1e-20"]
+
+
+@pytest.mark.parametrize("operator", [Rewrite, Diff])
+def test_the_longest_parent_fits_whatever_else_there_is(
+    problem: Problem, operator: type[Rewrite] | type[Diff]
+) -> None:
+    made = operator(problem=problem, tokenizer=Words(600), max_tokens=50)
+    longest = "\n".join("x = 1" for _ in range(made.longest_parent // 3))
+    parent = replace(PARENT, program=longest)
+    asked = replace(proposal(*HISTORY), parent=parent, failures=FAILURES * 20)
+    prompt = made.compose(asked)
+    assert longest in prompt.text and len(prompt.token_ids) + 50 <= 600
+    assert made.compose(asked) == prompt
 
 
 # Whole programs.

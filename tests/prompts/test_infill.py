@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 
 from engine import program as programs
 from engine.core import (
+    Attempt,
     Candidate,
     Direction,
+    Evaluation,
+    Failure,
     Gap,
     Generation,
     Problem,
@@ -175,6 +178,14 @@ def read(infill: Infill, program: str, gap: Gap, text: str, reason: str = "stop"
 
 
 # What is asked
+
+
+def test_failed_attempts_are_not_shown(infill: Infill) -> None:
+    program = "def f(x):\n    y = x\n    return y\n"
+    failed = Evaluation(score=None, failure=Failure.ERROR, message="no")
+    attempts = (Attempt(program="def f(x):\n    return q\n", evaluation=failed),)
+    asked = proposal(program)
+    assert infill.compose(replace(asked, failures=attempts)) == infill.compose(asked)
 
 
 @pytest.mark.parametrize("name", [*PARENTS, *WITHOUT_SITES])

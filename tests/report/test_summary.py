@@ -13,7 +13,7 @@ from engine.core import INITIAL, Evaluation, Failure, Problem, Refusal
 from engine.problem import load_problem
 from engine.report import summarise, write_results
 from engine.settings import RunSettings
-from engine.store import Call, Child, Event, Recorded, RunHistory, Session, Verdict
+from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +98,8 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "candidates": 3,
         "valid": 2,
         "valid_share": 2 / 3,
+        "screened": 0,
+        "screens_off": {},
         "refused": {"unparsed": 1},
         "best_score": 0.6125,
         "best_candidate": "0.0",
@@ -112,6 +114,21 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "sessions": 2,
         "budget": {"candidates": 10, "seconds": 60.5},
     }
+
+
+def test_what_cheap_stages_did_is_in_the_summary(
+    settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    screened = Verdict.of("0.4", Evaluation(score=None, failure=Failure.SCREENED))
+    off = ScreenOff(stage="quick", iteration=5, correlation=0.1, error=0.2, pairs=64)
+    for event in (child(4, None, cached=0, generated=1, seconds=0.0), screened, off):
+        history.fold(Recorded(session=1, elapsed=5.0, event=event))
+    summary = summarise(settings=settings, problem=problem, history=history)
+    assert (summary["candidates"], summary["screened"]) == (4, 1)
+    assert summary["valid_share"] == 2 / 3  # of those that were not screened out
+    fields = {"stage": "quick", "iteration": 5, "correlation": 0.1, "error": 0.2, "pairs": 64}
+    assert summary["screens_off"] == {"quick": fields}
+    assert json.loads(json.dumps(summary)) == summary
 
 
 def test_a_run_that_has_only_begun(settings: RunSettings, problem: Problem) -> None:

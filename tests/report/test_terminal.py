@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation
+from engine.core import INITIAL, Direction, Evaluation, Failure
 from engine.report import Display, print_result
-from engine.store import Recorded, RunHistory, Session, Verdict
+from engine.store import Recorded, RunHistory, ScreenOff, Session, Verdict
 
 TITLE = "brood · signal · runs[/red]/[bold]x[/bold]" + "-" * 80
 
@@ -54,6 +54,23 @@ def test_a_line_is_printed_for_each_better_score_and_at_the_end(
     assert lines[0].endswith("left -")
 
 
+def test_the_line_says_what_cheap_stages_do(
+    history: RunHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = config.resolve(["budget.candidates=5"])
+    take(history, INITIAL, 0.25)
+    with Display(settings=settings, history=history, title=TITLE) as display:
+        display.update()
+        screened = Verdict.of("0.1", Evaluation(score=None, failure=Failure.SCREENED))
+        off = ScreenOff(stage="quick", iteration=1, correlation=0.126, error=0.1, pairs=64)
+        for event in (screened, off):
+            history.fold(Recorded(session=0, elapsed=1.0, event=event))
+    first, last = capsys.readouterr().out.splitlines()[1:]
+    assert "screened" not in first and "switched" not in first
+    assert last.endswith("screened out 1 · switched off quick (rank correlation 0.13)")
+    assert "candidates 1/5 · valid 0 ·" in last
+
+
 def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     program = "def f():\n\tx = '" + "[red]" * 40 + "'\n    # [/bold]\n"
     summary = {
@@ -67,6 +84,8 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "cached_prompt_tokens": 5,
         "prompt_tokens": 8,
         "hit_rate": 0.625,
+        "screened": 7,
+        "screens_off": {"[b]": {"iteration": 12, "correlation": 0.12345, "pairs": 64}},
     }
     print_result(folder=Path("runs[/red]/x"), summary=summary, program=program)
     out = capsys.readouterr().out
@@ -74,4 +93,6 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "Best score 0.1234567890123 (initial 0.1)" in out
     assert "4 children in 1:01:01" in out
     assert "hit rate 62.5%" in out
+    assert "\n7 screened out by cheap stages\n" in out
+    assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out

@@ -8,7 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from engine.core import INITIAL, Candidate, Direction, Evaluation, Failure, Proposal, Refusal
+from engine.core import (
+    INITIAL,
+    Attempt,
+    Candidate,
+    Direction,
+    Evaluation,
+    Failure,
+    Proposal,
+    Refusal,
+)
 from engine.search import Search
 from engine.settings import ParentSettings, SearchSettings
 
@@ -17,6 +26,7 @@ SETTINGS = SearchSettings(
     temperature_min=0.5,
     temperature_max=1.0,
     history=2,
+    failures=2,
     parent=ParentSettings(p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"infill": 1.0, "rewrite": 2.0, "diff": 0.0},
 )
@@ -173,3 +183,78 @@ def test_children_that_are_worth_no_evaluation_are_refused_with_the_reason() -> 
 
     search.admit("new", program(99), iteration=5)
     assert refusal(program(99)) is Refusal.DUPLICATE  # before its verdict is in
+
+
+# Failed attempts.
+
+
+def failed(message: str) -> Evaluation:
+    return Evaluation(score=None, failure=Failure.TIMEOUT, message=message)
+
+
+def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> Search:
+    """Return a search with failed and valid children of two parents, told in ``order``."""
+    settings = replace(SETTINGS, failures=failures)
+    search = Search(settings=settings, direction=Direction.MAXIMISE, seed=seed)
+    search.admit(INITIAL, program(0), iteration=-1)
+    search.tell(INITIAL, valid(0.5))
+    search.admit("0.0", program(1), iteration=0, parent=INITIAL)
+    search.tell("0.0", valid(0.6))
+    children = [
+        ("1.0", INITIAL, failed("a")),
+        ("1.1", "0.0", failed("b")),
+        ("2.0", INITIAL, valid(0.1)),
+        ("2.1", INITIAL, failed("c")),
+        ("3.0", INITIAL, failed("d")),
+        ("3.1", "0.0", failed("e")),
+    ]
+    for number, (name, parent, _) in enumerate(children, start=2):
+        search.admit(name, program(number), iteration=int(name[0]), parent=parent)
+    for place in order:
+        search.tell(children[place][0], children[place][2])
+    return search
+
+
+def failures_shown(order: list[int], parent: str, iteration: int, failures: int) -> str:
+    """Return the messages of the failures that a proposal with ``parent`` shows."""
+    for seed in range(200):
+        search = search_with_failures(order, failures=failures, seed=seed)
+        proposal = search.ask(iteration)
+        if proposal.parent.id == parent:
+            return "".join(each.evaluation.message for each in proposal.failures)
+    raise AssertionError(f"{parent} was never chosen")
+
+
+@pytest.mark.parametrize(
+    ("parent", "iteration", "failures", "shown"),
+    [
+        (INITIAL, 1, 2, ""),
+        (INITIAL, 2, 2, "a"),
+        (INITIAL, 3, 2, "ac"),
+        (INITIAL, 4, 2, "cd"),
+        (INITIAL, 4, 9, "acd"),
+        (INITIAL, 4, 0, ""),
+        ("0.0", 4, 2, "be"),
+        ("0.0", 4, 1, "e"),
+        ("2.0", 4, 2, ""),
+    ],
+)
+def test_a_proposal_has_the_last_failed_attempts_at_its_parent(
+    parent: str, iteration: int, failures: int, shown: str
+) -> None:
+    for order in ([0, 1, 2, 3, 4, 5], [5, 3, 4, 1, 2, 0]):
+        assert failures_shown(order, parent, iteration, failures) == shown
+
+
+def test_an_attempt_has_its_program_and_its_verdict_the_first_one_told() -> None:
+    search = search_with_failures([0, 1, 2, 3, 4, 5], failures=1)
+    search.tell("3.0", failed("another"))
+    search.tell("2.0", failed("another"))
+    search.tell("3.1", valid(100.0))
+    attempts = [each.failures for each in asked(search, range(4, 60))]
+    shown = [
+        (Attempt(program=program(6), evaluation=failed("d")),),
+        (Attempt(program=program(7), evaluation=failed("e")),),
+    ]
+    assert all(each in [(), *shown] for each in attempts)
+    assert all(each in attempts for each in shown)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Evaluation, Failure, Refusal
-from engine.store import Call, Child, Event, Session, Verdict
+from engine.store import Call, Child, Event, ScreenOff, Session, Verdict
 from engine.store.events import from_json, to_json
 
 # A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
@@ -59,9 +59,12 @@ verdicts = st.builds(
     artifacts=st.dictionaries(texts, texts),
     program=st.none() | texts,
 )
+screens_off = st.builds(
+    ScreenOff, stage=texts, iteration=counts, correlation=floats, error=floats, pairs=counts
+)
 
 
-@given(sessions | calls | children | verdicts)
+@given(sessions | calls | children | verdicts | screens_off)
 def test_an_event_comes_back_as_it_was(event: Event) -> None:
     text = to_json(event)
     assert text.isascii()

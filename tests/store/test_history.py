@@ -18,6 +18,7 @@ from engine.store import (
     EventLog,
     Recorded,
     RunHistory,
+    ScreenOff,
     Session,
     Verdict,
     create_run,
@@ -102,6 +103,25 @@ def test_every_event_counts_where_it_belongs() -> None:
     assert history.missing(history.calls[1]) == [2]
     assert history.missing(call(2)) == [0, 1, 2]
     assert history.best is not None and history.best.candidate == "0.2"
+
+
+def test_screened_candidates_and_stages_switched_off_are_counted() -> None:
+    off = ScreenOff(stage="quick", iteration=2, correlation=0.125, error=0.25, pairs=64)
+    screened = Verdict.of("0.1", Evaluation(score=None, failure=Failure.SCREENED, seconds=0.5))
+    history = history_of(
+        [
+            *FIRST,
+            *(child(name) for name in ("0.0", "0.1", "0.2")),
+            verdict("0.0", 0.75),
+            screened,
+            verdict("0.2", None),
+            off,
+        ]
+    )
+    assert (history.evaluated, history.screened, history.judged, history.valid) == (3, 1, 2, 1)
+    assert history.screens_off == {"quick": off}
+    assert history.evaluation_seconds == 1.0
+    assert history.pending() == []
 
 
 def test_wall_seconds_are_those_of_all_sessions() -> None:
@@ -198,7 +218,9 @@ def test_a_run_read_back_is_the_run_as_it_was_told(tmp_path: Path) -> None:
     with EventLog(tmp_path / "run", session=0) as log:
         for recorded in log.events():
             told.fold(recorded)
-        for event in (call(0), child("0.1"), child("0.0", Refusal.LONG), verdict("0.1", 1 / 3)):
+        off = ScreenOff(stage="quick", iteration=1, correlation=1 / 3, error=0.1, pairs=64)
+        events = (call(0), child("0.1"), child("0.0", Refusal.LONG), verdict("0.1", 1 / 3), off)
+        for event in events:
             told.fold(log.append(event))
     read = RunHistory(direction=Direction.MAXIMISE)
     with EventLog(tmp_path / "run") as log:

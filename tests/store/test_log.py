@@ -176,8 +176,8 @@ def open_below(folder: Path) -> list[str]:
         (lambda path: path.write_bytes(b"nonsense " * 1000), "run.db is not the log of a run"),
         (lambda path: path.write_bytes(path.read_bytes()[:3000]), "run.db"),
         (
-            lambda path: sql(path, "PRAGMA user_version = 2"),
-            "has schema 2, and this version reads 1",
+            lambda path: sql(path, "PRAGMA user_version = 1"),
+            "has schema 1, and this version reads 2",
         ),
         (lambda path: sql(path, "PRAGMA application_id = 7"), "run.db is not the log of a run"),
         (lambda path: sql(path, "DROP VIEW candidates; DROP TABLE events"), "not the log of a run"),

@@ -1,0 +1,191 @@
+"""The cascade: a program is fully evaluated only if the cheap stages find it worth that.
+
+Covers: a candidate's way through a problem's stages, and the one verdict that it gets in the end.
+A failure at any stage is final. Does not cover who goes on (``screen.py``) or running programs
+(``pool.py``). One thread uses a `Cascade`: a candidate moves on when `Cascade.completed` is called.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from engine.core import Evaluation, Failure, Problem
+from engine.evaluation.screen import Screen, SwitchedOff
+from engine.settings import CascadeSettings
+
+AUDITED = "cascade.audited"
+"""Metric, 1, of a candidate that a stage rejected and that was fully evaluated as an audit."""
+
+_log = logging.getLogger(__name__)
+
+
+class StagePool(Protocol):
+    """What the cascade needs of `EvaluatorPool`."""
+
+    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
+        """Hand a program over, to be evaluated at one stage; never blocks."""
+
+    def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        """Return the verdicts that are in, waiting up to ``timeout`` seconds for the first."""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Journey:
+    """A candidate on its way: where it is, and what the stages behind it said."""
+
+    program: str
+    iteration: int
+    stage: int
+    metrics: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+class Cascade:
+    """Evaluates candidates stage by stage. A problem with one stage passes straight through.
+
+    A candidate's metrics have those of the cheap stages too, each as ``STAGE.NAME``, so that the
+    recorded verdicts tell a resumed run all that this one knew: `tell` them to a new cascade.
+    Decisions about an iteration rest on the verdicts of the iterations before it, which have to be
+    in by then.
+    """
+
+    def __init__(
+        self, *, pool: StagePool, problem: Problem, settings: CascadeSettings, seed: int
+    ) -> None:
+        """Begin with no candidate known.
+
+        Args:
+            pool: runs the programs; nobody else takes its completed verdicts.
+            problem: whose stages these are.
+            settings: the run's.
+            seed: decides whom to audit.
+        """
+        self._pool = pool
+        self._settings = settings
+        self._direction = problem.direction
+        self._names = [stage.name for stage in problem.stages[:-1]]
+        self._screens = [
+            Screen(stage=name, direction=problem.direction, settings=settings, seed=seed)
+            for name in self._names
+        ]
+        self._journeys: dict[str, _Journey] = {}
+        self._switched_off: dict[str, SwitchedOff] = {}
+
+    @property
+    def in_flight(self) -> int:
+        """Candidates submitted whose verdict `completed` has not returned yet."""
+        return len(self._journeys)
+
+    @property
+    def switched_off(self) -> Mapping[str, SwitchedOff]:
+        """The cheap stages that were found to rank too badly, by name."""
+        return self._switched_off
+
+    def submit(self, *, candidate_id: str, program: str, iteration: int) -> None:
+        """Begin to evaluate ``program``; its verdict comes from `completed`.
+
+        Args:
+            candidate_id: under which the verdict comes.
+            program: source text.
+            iteration: that generated it; -1 for the initial program.
+        """
+        journey = _Journey(program=program, iteration=iteration, stage=-1)
+        self._journeys[candidate_id] = journey
+        self._send(candidate_id, journey)
+
+    def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        """Return the final verdicts that are in, in the order in which they were reached.
+
+        Waits up to ``timeout`` seconds (None: for ever) for the first one; returns an empty list
+        at once when nothing is in flight.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        verdicts: list[tuple[str, Evaluation]] = []
+        while not verdicts and self._journeys:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            finished = self._pool.completed(timeout=left)
+            if not finished:
+                break
+            for candidate_id, evaluation in finished:
+                verdict = self._advance(candidate_id, evaluation)
+                if verdict is not None:
+                    verdicts.append((candidate_id, verdict))
+        return verdicts
+
+    def tell(self, candidate_id: str, evaluation: Evaluation, *, iteration: int) -> None:
+        """Take in a final verdict, this cascade's own or a recorded one; again changes nothing."""
+        for name, screen in zip(self._names, self._screens, strict=True):
+            proxy = evaluation.metrics.get(f"{name}.score")
+            if proxy is not None:
+                screen.tell(
+                    candidate_id,
+                    iteration=iteration,
+                    proxy=proxy,
+                    full=evaluation.score,
+                    audited=AUDITED in evaluation.metrics,
+                )
+
+    def _advance(self, candidate_id: str, evaluation: Evaluation) -> Evaluation | None:
+        """Return the final verdict on a candidate that a stage is done with; None if it goes on."""
+        journey = self._journeys[candidate_id]
+        journey.seconds += evaluation.seconds
+        journey.peak_bytes = max(journey.peak_bytes, evaluation.peak_bytes)
+        if journey.stage < len(self._screens) and evaluation.score is not None:
+            prefix = self._names[journey.stage]
+            journey.metrics |= {f"{prefix}.{k}": v for k, v in evaluation.metrics.items()}
+            message = self._rejection(candidate_id, journey, evaluation.score)
+            if message is None:
+                self._send(candidate_id, journey)
+                return None
+            evaluation = replace(
+                evaluation, score=None, failure=Failure.SCREENED, message=message, metrics={}
+            )
+        del self._journeys[candidate_id]
+        verdict = replace(
+            evaluation,
+            metrics={**evaluation.metrics, **journey.metrics},
+            seconds=journey.seconds,
+            peak_bytes=journey.peak_bytes,
+        )
+        self.tell(candidate_id, verdict, iteration=journey.iteration)
+        return verdict
+
+    def _rejection(self, candidate_id: str, journey: _Journey, proxy: float) -> str | None:
+        """Return why the candidate ends at its stage; None if it goes on, perhaps as an audit."""
+        screen, name = self._screens[journey.stage], self._names[journey.stage]
+        threshold = screen.threshold(journey.iteration)
+        if threshold is None or not self._direction.better(threshold, than=proxy):
+            return None
+        if screen.audits(candidate_id):
+            journey.metrics[AUDITED] = 1.0
+            return None
+        return (
+            f"stage {name}: score {proxy!r} does not reach {threshold!r}, as the best "
+            f"{100 * self._settings.keep:.3g} % of recent programs do"
+        )
+
+    def _send(self, candidate_id: str, journey: _Journey) -> None:
+        """Hand a candidate to the next stage that is on; an audit goes to the last one."""
+        last = len(self._screens)
+        journey.stage = last if AUDITED in journey.metrics else journey.stage + 1
+        while journey.stage < last and self._is_off(journey.stage, journey.iteration):
+            journey.stage += 1
+        self._pool.submit(candidate_id=candidate_id, program=journey.program, stage=journey.stage)
+
+    def _is_off(self, stage: int, iteration: int) -> bool:
+        off = self._screens[stage].switched_off(iteration)
+        if off is not None and off.stage not in self._switched_off:
+            self._switched_off[off.stage] = off
+            _log.warning(
+                "stage %s is switched off from iteration %d on: its rank correlation with the full "
+                "score is %.3f (+%.3f) over %d programs, below evaluation.cascade.correlation_min "
+                "(%g)",
+                *(off.stage, off.iteration, off.correlation, off.error, off.pairs),
+                self._settings.correlation_min,
+            )
+        return off is not None

@@ -1,0 +1,64 @@
+"""Which cores the evaluators are bound to, and which are left to the model.
+
+Evaluators get the last of the cores that this process may use: one thread of each physical core
+first, taken from the NUMA nodes in turn. Memory follows: a thread, its zygote and the results that
+pass between them lie on one core, and Linux places memory where it is first touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+
+SYSTEM = Path("/sys/devices/system")
+
+_FEWEST_TO_SHARE_OUT = 4
+
+
+def evaluator_cores(workers: int, *, system: Path = SYSTEM) -> list[int]:
+    """Return the core of each worker; cores are used more than once if there are too few."""
+    order = _order(sorted(os.sched_getaffinity(0)), system)
+    return [order[index % len(order)] for index in range(workers)]
+
+
+def model_cores(taken: Sequence[int], *, on_gpu: bool) -> list[int]:
+    """Return the cores for the threads of the model, and of all else but the evaluators.
+
+    These are the ones that no evaluator is bound to. With fewer than four cores, a model that
+    decodes on the CPU keeps them all: it loses more by a core less than by sharing one.
+    """
+    available = sorted(os.sched_getaffinity(0))
+    left = [core for core in available if core not in taken]
+    if not left or (not on_gpu and len(available) < _FEWEST_TO_SHARE_OUT):
+        return available
+    return left
+
+
+def _order(cores: Sequence[int], system: Path) -> list[int]:
+    """Return ``cores`` in the order in which evaluators take them."""
+    nodes: dict[int, list[int]] = {}
+    for core in reversed(cores):
+        nodes.setdefault(_node(core, system), []).append(core)
+    by_node = [_siblings_last(members, system) for members in nodes.values()]
+    return [core for core in chain.from_iterable(zip_longest(*by_node)) if core is not None]
+
+
+def _siblings_last(cores: Sequence[int], system: Path) -> list[int]:
+    """Return ``cores`` with the second threads of physical cores behind all the first ones."""
+    first: dict[str, int] = {}
+    second = []
+    for core in cores:
+        path = system / f"cpu/cpu{core}/topology/thread_siblings_list"
+        physical = path.read_text().strip() if path.is_file() else str(core)
+        if first.setdefault(physical, core) != core:
+            second.append(core)
+    return [*first.values(), *second]
+
+
+def _node(core: int, system: Path) -> int:
+    """Return the NUMA node of ``core``; 0 where the kernel knows none."""
+    for path in (system / f"cpu/cpu{core}").glob("node[0-9]*"):
+        return int(path.name.removeprefix("node"))
+    return 0

@@ -1,0 +1,216 @@
+"""A cheap stage as a screen: whom it lets through, and whether it still deserves to.
+
+Covers: the threshold, the choice of whom to audit, and the estimate of how well the cheap score
+(the proxy) ranks programs. Every decision follows from what was told of earlier iterations, the
+run's seed and the candidate's id, so that a resumed run decides alike, whatever the order in which
+verdicts came in. Does not cover running anything: ``cascade.py``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.core import Direction
+from engine.settings import FEWEST_SCORES, CascadeSettings
+
+FEWEST_AUDITS = 8
+"""Audited pairs without which no correlation is estimated."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SwitchedOff:
+    """A cheap stage that ranks too badly to go on screening.
+
+    Attributes:
+        stage: its name.
+        iteration: the first one whose candidates skip it.
+        correlation: the estimate that was too low.
+        error: one standard error of it, upwards.
+        pairs: (proxy, full score) pairs that it rests on.
+    """
+
+    stage: str
+    iteration: int
+    correlation: float
+    error: float
+    pairs: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class _Record:
+    """What is known of one candidate at this stage; in the order that decisions go by."""
+
+    iteration: int
+    candidate: str
+    proxy: float
+    full: float | None
+    audited: bool
+
+
+class Screen:
+    """The population's scores at one cheap stage, and the decisions that follow from them."""
+
+    def __init__(
+        self, *, stage: str, direction: Direction, settings: CascadeSettings, seed: int
+    ) -> None:
+        self._stage = stage
+        self._direction = direction
+        self._settings = settings
+        self._seed = seed
+        self._records: list[_Record] = []
+        self._known: set[str] = set()
+        self._checked = -math.inf
+        self._off: SwitchedOff | None = None
+
+    def tell(
+        self, candidate: str, *, iteration: int, proxy: float, full: float | None, audited: bool
+    ) -> None:
+        """Take in a candidate's scores; telling it again changes nothing.
+
+        Args:
+            candidate: its id.
+            iteration: that generated it.
+            proxy: its score at this stage.
+            full: its score at the last stage; None if it did not get one.
+            audited: whether it was rejected, here or at another stage, and went on as an audit.
+        """
+        if candidate in self._known:
+            return
+        self._known.add(candidate)
+        record = _Record(
+            iteration=iteration, candidate=candidate, proxy=proxy, full=full, audited=audited
+        )
+        bisect.insort(self._records, record)
+
+    def threshold(self, iteration: int) -> float | None:
+        """Return the worst proxy score with which a candidate of ``iteration`` goes on.
+
+        It is the score that the best ``keep`` of the last ``window`` candidates reach: of n
+        scores, the ceil(keep n)-th best. None (all go on) while n is below `FEWEST_SCORES`, or if
+        all are to be kept.
+        """
+        scores = [record.proxy for record in self._before(iteration)[-self._settings.window :]]
+        if len(scores) < FEWEST_SCORES or self._settings.keep >= 1:
+            return None
+        scores.sort(reverse=self._direction is Direction.MAXIMISE)
+        return scores[math.ceil(self._settings.keep * len(scores)) - 1]
+
+    def audits(self, candidate: str) -> bool:
+        """Return whether this candidate, if it is rejected, is fully evaluated anyway."""
+        digest = hashlib.sha256(f"{self._seed}/{self._stage}/{candidate}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < self._settings.audit * 2**64
+
+    def switched_off(self, iteration: int) -> SwitchedOff | None:
+        """Return what switched this stage off before ``iteration``, if anything did.
+
+        The correlation is looked at after each iteration; once off, a stage stays off.
+        """
+        if self._off is None and iteration > self._checked:
+            ends = sorted({record.iteration + 1 for record in self._before(iteration)})
+            for end in ends[bisect.bisect_right(ends, self._checked) :]:
+                self._off = self._judged(end)
+                if self._off is not None:
+                    break
+            self._checked = iteration
+        off = self._off
+        return off if off is not None and off.iteration <= iteration else None
+
+    def _judged(self, iteration: int) -> SwitchedOff | None:
+        """Return the verdict on this stage after the iterations before ``iteration``.
+
+        The estimate is `rank_correlation` over the last ``window`` fully evaluated candidates, or
+        as many more as hold `FEWEST_AUDITS` audited ones. A candidate that passed is in there for
+        certain and weighs 1; a rejected one is in there with probability ``audit`` and weighs
+        1 / ``audit``, for itself and the rejected ones that were not audited. Without the weights
+        the estimate would be that of the passed candidates, whose proxy scores span less than the
+        population's, and would be too low for a good proxy. The stage is switched off if the
+        estimate is below ``correlation_min`` by more than one standard error.
+        """
+        pairs = [record for record in self._before(iteration) if record.full is not None]
+        audits = [place for place, record in enumerate(pairs) if record.audited]
+        if len(audits) < FEWEST_AUDITS:
+            return None
+        pairs = pairs[max(0, min(len(pairs) - self._settings.window, audits[-FEWEST_AUDITS])) :]
+        weights = [1 / self._settings.audit if record.audited else 1.0 for record in pairs]
+        correlation = rank_correlation(
+            [record.proxy for record in pairs],
+            [record.full for record in pairs if record.full is not None],
+            weights,
+        )
+        if correlation is None:
+            return None
+        error = standard_error(correlation, weights)
+        if correlation + error >= self._settings.correlation_min:
+            return None
+        return SwitchedOff(
+            stage=self._stage,
+            iteration=iteration,
+            correlation=correlation,
+            error=error,
+            pairs=len(pairs),
+        )
+
+    def _before(self, iteration: int) -> list[_Record]:
+        end = bisect.bisect_left(self._records, iteration, key=lambda record: record.iteration)
+        return self._records[:end]
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> float | None:
+    """Estimate the Spearman rank correlation of a population from a weighted sample of it.
+
+    Each pair stands for ``weight`` pairs of the population, the inverse of the probability with
+    which it got into the sample (Horvitz and Thompson 1952, J. Am. Stat. Assoc. 47, 663-685). The
+    estimate is the weighted Pearson correlation of weighted ranks (Bailey et al., "wCorr
+    Formulas", section on the weighted Spearman correlation), where the rank of x_i is
+
+        sum_j w_j [x_j < x_i] + 1/2 sum_j w_j [x_j = x_i],
+
+    so that ties share the middle of their places. With equal weights this is Spearman's rho.
+
+    Args:
+        x: finite numbers, shape (n,).
+        y: finite numbers, shape (n,).
+        weights: above 0, shape (n,).
+
+    Returns:
+        A number from -1 to 1; None where all x or all y are equal, or there are none.
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    ranks = [_centred(_weighted_ranks(np.asarray(each, dtype=np.float64), w), w) for each in (x, y)]
+    spread = math.sqrt(math.prod(float(w @ rank**2) for rank in ranks))
+    if spread == 0:
+        return None
+    return max(-1.0, min(1.0, float(w @ (ranks[0] * ranks[1])) / spread))
+
+
+def standard_error(correlation: float, weights: Sequence[float]) -> float:
+    """Return how much one standard error adds to an estimate of `rank_correlation`.
+
+    On the scale z = artanh(rho) the variance is 1.06 / (n - 3) (Fieller, Hartley and Pearson 1957,
+    Biometrika 44, 470-481). Here n = (sum w)^2 / sum w^2, the size of an unweighted sample that
+    tells as much (Kish 1965, "Survey Sampling", section 11.7).
+    """
+    n = sum(weights) ** 2 / sum(weight**2 for weight in weights)
+    if n <= 3 or abs(correlation) >= 1:
+        return 0.0 if n > 3 else 1.0 - correlation
+    return math.tanh(math.atanh(correlation) + math.sqrt(1.06 / (n - 3))) - correlation
+
+
+def _weighted_ranks(x: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
+    values, places = np.unique(x, return_inverse=True)
+    weight = np.bincount(places, weights=w, minlength=len(values))
+    middles = np.cumsum(weight) - weight / 2
+    result: NDArray[np.float64] = middles[places]
+    return result
+
+
+def _centred(ranks: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = ranks - (w @ ranks) / w.sum() if len(w) else ranks
+    return result

@@ -1,0 +1,134 @@
+"""The zygote: a warm interpreter that forks one confined child for each process of a program.
+
+``python -m engine.evaluation.zygote SETUP``, started by ``process``. It leaves the network,
+imports what candidates import, and gives itself to the native loop, which forks, watches and
+kills. It is single-threaded, so that forking is safe; it never runs a candidate's code, and holds
+no more than a candidate may know: the cases that all its processes are given, and nothing to
+score them by.
+
+Does not cover: what a forked child does (``child``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import importlib
+import json
+import random
+import socket
+import sys
+
+from engine.evaluation import _native
+from engine.evaluation.child import run_child
+from engine.evaluation.memory import read_input
+from engine.evaluation.readable import readable_paths
+from engine.evaluation.wire import decode_cases
+
+WARM_MODULES = (
+    "collections",
+    "dataclasses",
+    "functools",
+    "heapq",
+    "itertools",
+    "numba",
+    "numpy.fft",
+    "numpy.linalg",
+    "numpy.polynomial",
+    "scipy.fft",
+    "scipy.fftpack",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.linalg",
+    "scipy.ndimage",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.sparse",
+    "scipy.spatial",
+    "scipy.special",
+    "scipy.stats",
+    "statistics",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a zygote has to know of a problem: how to run a program, not how to score it.
+
+    Attributes:
+        parent: the process that started it, with which it ends.
+        connection: the socket to the thread that it serves.
+        entry_point: the function that programs define.
+        inputs: for each stage, a descriptor for each process with the cases that it runs.
+        results: descriptors of the memory for the results of the processes of a program.
+        isolate_cases: whether each case has a process of its own.
+        seconds: wall seconds for all processes of a program together.
+        memory_bytes: memory beyond what the warm zygote has itself.
+        modules: what to import besides `WARM_MODULES`.
+    """
+
+    parent: int
+    connection: int
+    entry_point: str
+    inputs: list[list[int]]
+    results: list[int]
+    isolate_cases: bool
+    seconds: float
+    memory_bytes: int
+    modules: list[str]
+
+
+def main() -> None:
+    """Serve programs until the connection ends; in a forked child, run one instead."""
+    setup = Setup(**json.loads(sys.argv.pop()))
+    refused = _native.leave_network()  # a process with threads can't
+    _native.die_with_parent(parent=setup.parent, signal=9)
+    _native.adopt_orphans()
+    _warm_up(setup.modules)
+    # None where each case has a process of its own, which may find no other one in its memory.
+    inherited = [
+        None if setup.isolate_cases else decode_cases(read_input(inputs[0]))
+        for inputs in setup.inputs
+    ]
+    zygote = _native.Zygote(
+        connection=setup.connection,
+        inputs=setup.inputs,
+        results=setup.results,
+        seconds=setup.seconds,
+        memory_bytes=setup.memory_bytes,
+        readable=readable_paths(),
+    )
+    missing = dict(zygote.missing_walls)
+    if refused:
+        missing["network"] = f"no namespace of its own: {refused}"
+    with socket.socket(fileno=setup.connection) as connection:
+        connection.sendall(json.dumps(missing).encode() + b"\n")
+        connection.detach()
+    forked = zygote.serve()
+    if forked is not None:
+        stage, program = forked
+        run_child(program, setup.entry_point, inherited[stage])
+
+
+def _warm_up(modules: list[str]) -> None:
+    """Do once what every candidate would otherwise pay for, then keep it out of the collector."""
+    for name in (*WARM_MODULES, *modules):
+        importlib.import_module(name)
+    import numba
+    import numpy as np
+
+    def total(values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        result = 0.0
+        for value in values:
+            result += value
+        return result
+
+    numba.njit(total)(np.ones(2))  # the first compilation loads the compiler's own tables
+    random.seed(0)  # every candidate starts from the same state, on every worker
+    np.random.seed(0)
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    main()

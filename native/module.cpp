@@ -1,0 +1,68 @@
+// The face that Python sees: engine.evaluation._native. Linux only.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "workers.hpp"
+#include "zygote.hpp"
+
+namespace nb = nanobind;
+using namespace brood;
+
+NB_MODULE(_native, module) {
+    module.attr("THREAD_LIMIT") = thread_limit;
+    module.doc() = "Zygotes, walls and pinned threads of the evaluator; see the folder native.";
+
+    nb::enum_<Outcome>(module, "Outcome", "How an exchange with a zygote came out.")
+        .value("ANSWERED", Outcome::answered)
+        .value("LATE", Outcome::late)
+        .value("LOST", Outcome::lost);
+    nb::enum_<Ended>(module, "Ended", "How the last process of a program came to its end.")
+        .value("DONE", Ended::done)
+        .value("EXITED", Ended::exited)
+        .value("DEADLINE", Ended::deadline)
+        .value("CROWDED", Ended::crowded);
+    nb::class_<Observation>(module, "Observation",
+                            "What is known of a program's run. When the outcome is LOST, `output` "
+                            "may say why; else it is the end of what the program printed.")
+        .def_ro("outcome", &Observation::outcome)
+        .def_prop_ro("ended", [](const Observation& each) { return each.reply.ended; })
+        .def_prop_ro("exit_code", [](const Observation& each) { return each.reply.exit_code; })
+        .def_prop_ro("peak_bytes", [](const Observation& each) { return each.reply.peak_bytes; })
+        .def_ro("seconds", &Observation::seconds)
+        .def_prop_ro("output", [](const Observation& each) {
+            return nb::bytes(each.output.data(), each.output.size());
+        });
+
+    nb::class_<Workers>(module, "Workers",
+                        "A pool of native threads, each bound to one core and serving one lane.")
+        .def(nb::init<std::vector<nb::object>, std::vector<int>, double>(), nb::kw_only(),
+             nb::arg("lanes"), nb::arg("cores"), nb::arg("seconds"))
+        .def("submit", &Workers::submit, nb::kw_only(), nb::arg("ticket"), nb::arg("stage"),
+             nb::arg("program"), "Queue a program; False when the pool is closed.")
+        .def("close", &Workers::close, nb::call_guard<nb::gil_scoped_release>(),
+             "End every thread and drop what is queued; idempotent.");
+
+    nb::class_<Zygote>(module, "Zygote", "Forks a confined child for each process of a program.")
+        .def(nb::init<int, std::vector<std::vector<int>>, std::vector<int>, double, std::uint64_t,
+                      const std::vector<std::string>&>(),
+             nb::kw_only(), nb::arg("connection"), nb::arg("inputs"), nb::arg("results"),
+             nb::arg("seconds"), nb::arg("memory_bytes"), nb::arg("readable"))
+        .def("serve", &Zygote::serve,
+             "Serve until the connection ends; returns the stage and the program in each child, "
+             "None otherwise.")
+        .def_prop_ro("missing_walls", [](const Zygote& each) { return each.walls().missing(); },
+                     "Each wall that this machine lacks, and why.");
+
+    module.def("leave_network", &leave_network,
+               "Move this process into empty network and IPC namespaces; '', or why it failed.");
+    module.def("adopt_orphans", &adopt_orphans,
+               "Make this process the parent of its descendants' orphans, instead of init.");
+    module.def("die_with_parent", &die_with_parent, nb::kw_only(), nb::arg("parent"),
+               nb::arg("signal"),
+               "Have the kernel send `signal` to this process when the parent's thread that "
+               "started it ends; at once if process `parent` is no longer the parent.");
+}

@@ -1,0 +1,160 @@
+#include "workers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "errors.hpp"
+
+namespace nb = nanobind;
+
+namespace brood {
+
+namespace {
+
+constexpr int attempts = 2;  // zygotes that a program may lose before that counts as its own fault
+
+// Binds the calling thread; where the core is not to be had, it runs where it can.
+void bind_to(int core) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(static_cast<std::size_t>(core), &cores);
+    sched_setaffinity(0, sizeof cores, &cores);
+}
+
+}  // namespace
+
+Workers::Workers(std::vector<nb::object> lanes, std::vector<int> cores, double seconds)
+    : lanes_(std::move(lanes)), cores_(std::move(cores)), seconds_(seconds),
+      closing_(checked(eventfd(0, EFD_CLOEXEC))) {
+    if (lanes_.size() != cores_.size()) throw nb::value_error("Expected one core for each lane");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { attend(i); });
+}
+
+Workers::~Workers() {
+    const nb::gil_scoped_release unlocked;  // the threads may be waiting for it
+    close();
+    ::close(closing_);
+}
+
+bool Workers::submit(std::uint64_t ticket, std::uint32_t stage, nb::bytes program) {
+    Task task{ticket, stage, std::string(program.c_str(), program.size())};
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+    return true;
+}
+
+void Workers::close() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!closed_) eventfd_write(closing_, 1);
+        closed_ = true;
+        tasks_.clear();
+        changed_.notify_all();
+    }
+    for (std::thread& thread : threads_) {
+        if (thread.joinable()) thread.join();
+    }
+}
+
+bool Workers::take(Task& task) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
+    if (closed_) return false;
+    task = std::move(tasks_.front());
+    tasks_.pop_front();
+    return true;
+}
+
+// One thread's life. A lane never raises from `judge` and `drop`; if it does, that is said on
+// standard error, and the thread goes on.
+void Workers::attend(std::size_t index) {
+    bind_to(cores_[index]);
+    const nb::handle lane = lanes_[index];
+    {
+        const nb::gil_scoped_acquire gil;
+        PyObject* warmed = PyObject_CallMethod(lane.ptr(), "connect", nullptr);
+        if (warmed == nullptr) PyErr_Clear();  // the first program is told why
+        Py_XDECREF(warmed);
+    }
+    Task task;
+    while (take(task)) {
+        const Observation observation = observe(lane, task);
+        const nb::gil_scoped_acquire gil;
+        try {
+            lane.attr("judge")(task.ticket, task.stage, observation);
+        } catch (nb::python_error& error) {
+            error.discard_as_unraisable("a lane's judge()");
+        }
+    }
+    const nb::gil_scoped_acquire gil;
+    try {
+        lane.attr("drop")();
+    } catch (nb::python_error& error) {
+        error.discard_as_unraisable("a lane's drop()");
+    }
+}
+
+// Has the program run. A zygote that is lost, or does not even answer that the program ran too
+// long, is replaced, and the program tried once more.
+Observation Workers::observe(nb::handle lane, const Task& task) {
+    Observation observation;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        int connection = -1;
+        {
+            const nb::gil_scoped_acquire gil;
+            try {
+                connection = nb::cast<int>(lane.attr("connect")());
+            } catch (nb::python_error& error) {
+                observation.output = nb::str(error.value()).c_str();
+                continue;
+            }
+        }
+        observation = exchange(connection, task);
+        if (observation.outcome == Outcome::answered) return observation;
+        const nb::gil_scoped_acquire gil;
+        lane.attr("drop")();
+        const std::lock_guard lock(mutex_);
+        if (closed_) return observation;
+    }
+    return observation;
+}
+
+Observation Workers::exchange(int connection, const Task& task) const {
+    Observation observation;
+    const Request request{task.stage, static_cast<std::uint32_t>(task.program.size())};
+    if (!send_all(connection, &request, sizeof request) ||
+        !send_all(connection, task.program.data(), task.program.size())) {
+        return observation;
+    }
+    pollfd polled[] = {{connection, POLLIN, 0}, {closing_, POLLIN, 0}};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds_);
+    while (polled[0].revents == 0) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        if (left.count() <= 0) {
+            observation.outcome = Outcome::late;
+            return observation;
+        }
+        poll(polled, 2, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
+        if (polled[1].revents != 0) return observation;
+    }
+    Reply& reply = observation.reply;
+    if (!receive_all(connection, &reply, sizeof reply) || reply.output_bytes > output_limit) {
+        return observation;
+    }
+    observation.seconds.resize(reply.processes);
+    observation.output.resize(reply.output_bytes);
+    if (receive_all(connection, observation.seconds.data(), reply.processes * sizeof(double)) &&
+        receive_all(connection, observation.output.data(), reply.output_bytes)) {
+        observation.outcome = Outcome::answered;
+    }
+    return observation;
+}
+
+}  // namespace brood

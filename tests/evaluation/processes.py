@@ -1,0 +1,50 @@
+"""Looking at processes from outside: who is there, and waiting until something holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that ``pid`` started, dead ones that nobody waited for among them."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            found += map(int, (task / "children").read_text().split())
+        except OSError:  # it has just ended
+            continue
+    return sorted(found)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return all processes below ``pid``."""
+    return [each for child in children(pid) for each in (child, *descendants(child))]
+
+
+def entries(folder: str) -> int:
+    """Return how many entries a folder has."""
+    return sum(1 for _ in Path(folder).iterdir())
+
+
+def zygotes(pid: int) -> list[int]:
+    """Return the zygotes that process ``pid`` started."""
+    return [each for each in children(pid) if b"engine.evaluation.zygote" in command(each)]
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Return whether ``condition`` comes true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

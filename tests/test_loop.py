@@ -1,0 +1,217 @@
+"""The loop with a cascade and failed attempts in its prompts: cut short anywhere, it goes on alike.
+
+The model and the pool here answer from the seed and the program alone, and chance decides when
+verdicts come in, so that two runs can be compared event by event; ``test_resume.py`` has the real
+ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import config
+from engine.core import INITIAL, Evaluation, Failure, Generation, Problem
+from engine.evaluation import Cascade
+from engine.loop import Loop
+from engine.problem import load_problem
+from engine.prompts import Rewrite
+from engine.restore import told_cascade, told_search
+from engine.settings import RunSettings
+from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
+
+CANDIDATES = 400
+
+
+class Death(Exception):
+    """The process dies here."""
+
+
+class TableModel:
+    """A language model whose answer follows from the sampling seed."""
+
+    max_model_len = 4096
+
+    def encode(self, text: str) -> list[int]:
+        return [hash(word) for word in text.split()]
+
+    def chat(self, *, system: str, user: str) -> str:
+        return f"{system}\n{user}"
+
+    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Any]) -> TableFan:
+        return TableFan([each.seed for each in sampling])
+
+
+class TableFan:
+    def __init__(self, seeds: list[int]) -> None:
+        self._left = list(enumerate(seeds))
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._left)
+
+    def step(self) -> list[Generation]:
+        index, seed = self._left.pop(0)
+        text = f"```python\ndef f(x):\n    return x * {seed}\n```"
+        return [
+            Generation(
+                index=index,
+                text=text,
+                finish_reason="stop",
+                prompt_tokens=100,
+                cached_prompt_tokens=50,
+                generated_tokens=9,
+                llm_seconds=0.0,
+            )
+        ]
+
+    def abort(self, number: int) -> None:
+        self._left = [each for each in self._left if each[0] != number]
+
+
+class TablePool:
+    """A pool whose verdicts follow from program and stage; what does well at one does badly at the
+    other. They come back by chance.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._waiting: list[tuple[str, Evaluation]] = []
+
+    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
+        digest = hashlib.sha256(f"{stage} {program}".encode()).digest()
+        quality = int.from_bytes(hashlib.sha256(program.encode()).digest()[:4], "big") / 2**32
+        score = quality if stage == 0 else 1 - quality
+        if digest[4] < 50:
+            verdict = Evaluation(
+                score=None,
+                failure=Failure.ERROR,
+                message=f"line 2: failed at {stage}",
+                artifacts={"stdout": f"{score}"},
+                seconds=score,
+            )
+        else:
+            verdict = Evaluation(score=score, failure=None, metrics={"score": score}, seconds=score)
+        self._waiting.append((candidate_id, verdict))
+
+    def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        if not self._waiting or (timeout == 0 and self._rng.random() < 0.5):
+            return []
+        return [self._waiting.pop(self._rng.randrange(len(self._waiting)))]
+
+
+@pytest.fixture(scope="module")
+def settings() -> RunSettings:
+    return config.resolve(
+        [
+            *("search.operators.infill=0", "search.operators.rewrite=1", "search.failures=2"),
+            *(f"budget.candidates={CANDIDATES}", "budget.seconds=null", "search.k=8"),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def problem(settings: RunSettings) -> Problem:
+    whole = load_problem(Path(settings.problem))
+    quick = dataclasses.replace(whole.stages[0], name="quick")
+    return dataclasses.replace(whole, entry_point="f", stages=(quick, *whole.stages))
+
+
+def beginning() -> list[Event]:
+    first = Evaluation(score=0.5, failure=None, metrics={"score": 0.5, "quick.score": 0.5})
+    return [
+        Session(number=0, engine="0", fingerprint="f"),
+        Verdict.of(INITIAL, first, program="def f(x):\n    return x\n"),
+    ]
+
+
+def go_on(
+    settings: RunSettings, problem: Problem, events: list[Event], *, most: int, seed: int
+) -> None:
+    """Go on with the run recorded in ``events`` until it ends or has ``most`` of them."""
+    history, rng = RunHistory(direction=problem.direction), random.Random(seed)
+    for event in events:
+        history.fold(Recorded(session=0, elapsed=0.0, event=event))
+
+    def record(event: Event) -> None:
+        if len(events) >= most:
+            raise Death
+        events.append(event)
+        history.fold(Recorded(session=0, elapsed=0.0, event=event))
+
+    model = TableModel()
+    cascade: Cascade = told_cascade(settings, problem, history, TablePool(rng))
+    parts: dict[str, Any] = {
+        "model": model,
+        "operators": {"rewrite": Rewrite(problem=problem, tokenizer=model, max_tokens=500)},
+    }
+    Loop(
+        settings=settings,
+        history=history,
+        record=record,
+        search=told_search(settings, problem, history),
+        evaluator=cascade,
+        stopped=lambda: False,
+        **parts,
+    ).run()
+
+
+def sorted_out(events: list[Event]) -> dict[str, dict[str, Event]]:
+    """Return the events by kind and subject: the order within an iteration is chance's."""
+    kinds: dict[str, dict[str, Event]] = {}
+    for event in events:
+        kinds.setdefault(event.KIND, {})[event.subject] = event
+    return kinds
+
+
+@pytest.fixture(scope="module")
+def whole(settings: RunSettings, problem: Problem) -> list[Event]:
+    """A run that was never cut short."""
+    events = beginning()
+    go_on(settings, problem, events, most=10**9, seed=0)
+    return events
+
+
+def test_a_run_screens_switches_a_bad_stage_off_and_shows_failures(whole: list[Event]) -> None:
+    verdicts = [event for event in whole if isinstance(event, Verdict)]
+    assert len(verdicts) == CANDIDATES + 1
+    kinds = {verdict.failure for verdict in verdicts}
+    assert kinds == {None, Failure.SCREENED, Failure.ERROR}
+    (off,) = (event for event in whole if isinstance(event, ScreenOff))
+    skipped = [v for v in verdicts if v.score is not None and "quick.score" not in v.metrics]
+    assert {int(v.candidate.split(".")[0]) >= off.iteration for v in skipped} == {True}
+    children = {event.id: event for event in whole if isinstance(event, Child)}
+    calls = [event for event in whole if isinstance(event, Call)]
+    shown = [call for call in calls if "# Failed attempts" in call.prompt]
+    assert len(shown) > len(calls) / 2
+    for call in shown:
+        failed = [
+            verdict
+            for verdict in verdicts
+            if verdict.score is None
+            and children[verdict.candidate].parent == call.parent
+            and children[verdict.candidate].iteration < call.iteration
+        ]
+        assert sum(verdict.message in call.prompt for verdict in failed) >= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_cut_short_again_and_again_is_the_run_that_was_not(
+    settings: RunSettings, problem: Problem, whole: list[Event], seed: int
+) -> None:
+    events, rng, deaths = beginning(), random.Random(seed), 0
+    while True:
+        try:
+            most = len(events) + rng.randrange(1, 150)
+            go_on(settings, problem, events, most=most, seed=rng.randrange(10**6))
+            break
+        except Death:
+            deaths += 1
+    assert deaths > 5
+    assert sorted_out(events) == sorted_out(whole)
