@@ -1,0 +1,137 @@
+"""The ``eplb`` problem: expert-parallel load balancing, planned on one window, used on the next.
+
+For each window of a load history but the last, the program plans where copies of the experts go;
+the plan is scored with the loads of the window after it, which the program does not see. Each call
+runs in a process of its own (``isolate_cases``), so that no call sees a later window.
+
+score = (balancedness + 0.002 / seconds) / 2, both means over the windows, as in the public
+evaluator of Barbarians at the Gate. It differs in two ways:
+
+- ``seconds`` is the time of the call's whole process as the sandbox takes it from outside
+  (`engine.core.SECONDS`), as a clock inside could be changed by the program. It is an upper bound
+  of the call alone: running the module's top level, handing over the arguments and taking the
+  arrays back come on top, some milliseconds, more for a wide ``log2phy``. The public evaluator's
+  clock also runs while it simulates in Python, which takes longer than a fast plan; published
+  scores are therefore nearly half the balancedness, and do not compare in the speed term. The
+  definition has no upper limit on that term: a plan that balances nothing, but is made in a
+  millisecond, beats a balanced one that takes ten. So ``balancedness`` is to be read beside it.
+- A plan whose three arrays do not agree is refused (`kernels.eplb.find_fault`).
+
+The load that counts is that of a slot. Where the slots are does not matter to the score, as in the
+public evaluator; ``gpu_balancedness`` measures it, with slots 0 to 8 on GPU 0, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.core import SECONDS, Array, ArraySpec, Case, Outputs, Rejected, Stage
+from kernels import eplb
+from kernels.eplb import Fault, Loads
+from kernels.eplb_loads import generate_windows, read_windows
+
+REPLICAS, GROUPS, NODES, GPUS = 288, 8, 4, 32
+FAST_SECONDS = 0.002
+SCREEN_LAYERS = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluator:
+    """The problem for the windows of one load history, each of shape (L, E)."""
+
+    windows: tuple[Loads, ...]
+
+    def cases(self) -> Sequence[Case]:
+        """Return one call for each window that has a next one."""
+        return [_case(i, window) for i, window in enumerate(self.windows[:-1])]
+
+    def score(self, outputs: Sequence[Outputs]) -> Mapping[str, float]:
+        """Score the plans, in the windows' order.
+
+        Returns:
+            ``score``, ``balancedness``, ``gpu_balancedness`` and ``seconds``, means over the
+            windows, and ``speed``, which is 0.002 / seconds.
+
+        Raises:
+            Rejected: a plan is not whole; the message names the window and the first fault.
+        """
+        plans = list(zip(outputs, self.windows[1:], strict=True))
+        measured = np.array([_measure(i, plan, loads) for i, (plan, loads) in enumerate(plans)])
+        slots, gpus, seconds = measured.mean(axis=0).tolist()
+        speed = FAST_SECONDS / seconds
+        return {
+            "score": (slots + speed) / 2,
+            "balancedness": slots,
+            "gpu_balancedness": gpus,
+            "speed": speed,
+            "seconds": seconds,
+        }
+
+    def screens(self) -> Sequence[Stage]:
+        """Return the cheap stage: one plan, of the first layers only, with the same formula.
+
+        Its speed term is higher than the full one's, as there is less to plan.
+        """
+        few = Evaluator(windows=tuple(window[:SCREEN_LAYERS] for window in self.windows[:2]))
+        return [Stage(name="one_window", cases=tuple(few.cases()), score=few.score)]
+
+
+def with_data(path: Path | None) -> Evaluator:
+    """Return the problem for the load history in ``path``, or for a generated one.
+
+    Raises:
+        UserError: the file is not such a history; see `kernels.eplb_loads`.
+    """
+    if path is None:
+        return Evaluator(windows=generate_windows())
+    return Evaluator(windows=read_windows(path, most_experts=REPLICAS))
+
+
+def _case(index: int, window: Loads) -> Case:
+    layers, experts = window.shape
+    longest = REPLICAS - experts + 1  # list of slots that leaves one for each other expert
+    shapes: dict[str, tuple[int | range, ...]] = {
+        "phy2log": (layers, REPLICAS),
+        "log2phy": (layers, experts, range(1, longest + 1)),
+        "logcnt": (layers, experts),
+    }
+    return Case(
+        name=f"window {index}",
+        args=(window, REPLICAS, GROUPS, NODES, GPUS),
+        outputs={name: ArraySpec(shape=shape, dtype="int64") for name, shape in shapes.items()},
+    )
+
+
+def _measure(index: int, plan: Outputs, loads: Loads) -> tuple[float, float, float]:
+    """Return the balancedness over slots and over GPUs, and the seconds."""
+    phy2log, log2phy, logcnt = (
+        np.ascontiguousarray(plan[name], dtype=np.int64)
+        for name in ("phy2log", "log2phy", "logcnt")
+    )
+    fault = eplb.find_fault(phy2log, log2phy, logcnt)
+    if fault.kind != eplb.NO_FAULT:
+        raise Rejected(f"window {index}: {_explain(fault, logcnt, log2phy.shape[2])}")
+    slots = eplb.slot_loads(phy2log, logcnt, np.ascontiguousarray(loads))
+    gpus = slots.reshape(len(slots), GPUS, -1).sum(axis=2)
+    return eplb.balancedness(slots), eplb.balancedness(gpus), float(plan[SECONDS])
+
+
+def _explain(fault: Fault, logcnt: Array, width: int) -> str:
+    layer, expert, place, value = fault[1:]
+    listed = f"log2phy[{layer}, {expert}, {place}] is {value}"
+    return {
+        eplb.BAD_EXPERT: f"phy2log[{layer}, {place}] is {value}; "
+        f"experts are 0 to {logcnt.shape[1] - 1}",
+        eplb.NO_SLOT: f"expert {expert} of layer {layer} has no slot in phy2log; each needs one",
+        eplb.BAD_COUNT: f"logcnt[{layer}, {expert}] is {logcnt[layer, expert]}, but phy2log gives "
+        f"that expert {value} slots",
+        eplb.NO_ROOM: f"expert {expert} of layer {layer} has {value} slots, and log2phy has room "
+        f"for {width}",
+        eplb.BAD_SLOT: f"{listed}, and phy2log[{layer}] has that expert elsewhere",
+        eplb.TWICE: f"{listed}, a slot that it lists already",
+        eplb.NOT_EMPTY: f"{listed}; after the expert's {logcnt[layer, expert]} slots it must be -1",
+    }[fault.kind]

@@ -1,0 +1,172 @@
+"""Sign changes of Hermite combinations: hand-worked, against NumPy's roots, and hostile input."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.polynomial import hermite as numpy_hermite
+from numpy.polynomial import polynomial as numpy_polynomial
+
+from kernels import uncertainty_reference
+from kernels.uncertainty import MAX_COEFFICIENTS, hermite, quotient, sign_uncertainty
+from kernels.uncertainty_roots import BITS, Polynomial, largest_root, sign_changing_part
+
+quick = settings(max_examples=60, deadline=None)
+
+
+def product(roots: list[tuple[int, int]], *factors: Polynomial) -> Polynomial:
+    """Return the product of (y - root)^multiplicity and of ``factors``, lowest power first."""
+    result = np.array([1], dtype=object)
+    for root, multiplicity in roots:
+        for _ in range(multiplicity):
+            result = numpy_polynomial.polymul(result, np.array([-root, 1], dtype=object))
+    for factor in factors:
+        result = numpy_polynomial.polymul(result, np.array(factor, dtype=object))
+    return [int(value) for value in result]
+
+
+def last_sign_change(polynomial: Polynomial) -> Fraction:
+    return largest_root(sign_changing_part(polynomial))
+
+
+@pytest.mark.parametrize("n", [0, 4, 8, 12, 24])
+def test_hermite_polynomials_agree_with_numpy(n: int) -> None:
+    expected = numpy_hermite.herm2poly([0] * n + [1])[::2]
+    np.testing.assert_allclose(np.array(hermite(n), dtype=np.float64), expected, rtol=1e-12)
+
+
+def test_small_hermite_polynomials() -> None:
+    assert hermite(0) == [1]
+    assert hermite(4) == [12, -48, 16]
+    assert hermite(8) == [1680, -13440, 13440, -3584, 256]
+
+
+def test_one_coefficient_by_hand() -> None:
+    # P = H_4 - 12 H_0 = 16 x^4 - 48 x^2: the sign changes at x^2 = 3.
+    for coefficient in (1.0, -1.0, 1e308, 5e-324):
+        assert quotient([coefficient]) == [-3, 1]
+        square, bound = sign_uncertainty([coefficient])
+        assert 3 <= square < 3 * (1 + Fraction(1, 2**BITS))
+        assert float(bound) == pytest.approx(3 / (2 * math.pi), rel=1e-15)
+
+
+def test_published_coefficients() -> None:
+    # LoongFlow's published combination, and 4 digits of AlphaEvolve's.
+    _, loongflow = sign_uncertainty([96.65316337499632, -3.4008547231204944, -0.026189743258153708])
+    assert float(loongflow) == pytest.approx(0.352099, abs=5e-7)
+    _, alphaevolve = sign_uncertainty([0.32925, -0.01159, -8.9216e-05])
+    assert float(alphaevolve) == pytest.approx(0.3521, abs=1e-4)
+
+
+def test_the_bound_is_above_the_exact_value() -> None:
+    # pi to 30 digits; square is above 3 by a relative 2^-80 at most.
+    square, bound = sign_uncertainty([1.0])
+    pi = Fraction(3141592653589793238462643383279, 10**30)
+    assert 0 < bound / (square / (2 * pi)) - 1 < Fraction(4, 10**17)
+
+
+@quick
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=4))
+def test_agrees_with_the_reference(weights: list[int]) -> None:
+    coefficients = [weight / hermite(4 * k)[0] for k, weight in enumerate(weights)]
+    assume(sum(weights) != 0)
+    roots = uncertainty_reference.polynomial(coefficients).roots()
+    far = [abs(a - b) for a, b in itertools.combinations(roots[np.abs(roots) > 1e-3], 2)]
+    assume(min(far) > 1e-2)  # the reference can't tell two near roots from a double one
+    square, bound = sign_uncertainty(coefficients)
+    expected = uncertainty_reference.sign_uncertainty(coefficients)
+    assert (float(square), float(bound)) == pytest.approx(expected, rel=1e-5)
+
+
+@quick
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6),
+    st.integers(-40, 40),
+)
+def test_scaling_changes_nothing(coefficients: list[float], exponent: int) -> None:
+    scaled = [math.ldexp(value, exponent) for value in coefficients if abs(value) < 1e290]
+    assume(scaled and all(v == 0 or abs(v) > 1e-290 for v in scaled))
+    assume(any(math.ldexp(v, 0) != 0 for v in scaled))
+    original = [math.ldexp(value, -exponent) for value in scaled]
+    assert quotient(scaled) == quotient(original) == quotient([-value for value in original])
+
+
+@pytest.mark.parametrize(
+    ("polynomial", "expected"),
+    [
+        (product([(2, 1)]), 2),
+        (product([(2, 1), (5, 2)]), 2),  # a double root is no sign change
+        (product([(2, 1), (5, 3)]), 5),  # a triple one is
+        (product([(2, 3), (5, 2), (7, 4)]), 2),
+        (product([(1, 1), (2, 5), (3, 6)]), 2),
+        (product([(3, 1)], [2, 0, 1]), 3),  # complex roots
+        (product([(3, 1)], [2, 0, 1], [2, 0, 1]), 3),  # double complex roots
+        (product([(3, 1), (-9, 1)]), 3),  # negative roots
+        (product([(8, 1), (16, 1)]), 16),  # at the ends of the halved intervals
+        (product([(4, 1), (8, 2)]), 4),
+        (product([(10**30, 1), (1, 1)]), 10**30),
+        (product([(3, 1)], [10**200, 0, 1]), 3),  # far complex roots
+    ],
+)
+def test_the_last_sign_change(polynomial: Polynomial, expected: int) -> None:
+    square = last_sign_change(polynomial)
+    assert expected <= square <= expected * (1 + Fraction(1, 2**BITS))
+
+
+def test_two_roots_a_hair_apart_are_told_from_none() -> None:
+    # (y - 2)^2 - 10^-30 changes its sign at 2 + 10^-15, and (y - 2)^2 + 10^-30 never.
+    squared = [4, -4, 1]
+    near = [value * 10**30 for value in squared]
+    split = product([(1, 1)], [near[0] - 1, *near[1:]])
+    assert 2 < last_sign_change(split) < 2 + Fraction(2, 10**15)
+    apart = product([(1, 1)], [near[0] + 1, *near[1:]])
+    assert last_sign_change(apart) == 1
+
+
+def test_what_is_nearer_than_the_resolution_counts_as_a_sign_change() -> None:
+    near = [100 * 2**400 + 1, -60 * 2**400, 9 * 2**400]  # (3 y - 10)^2 and a little: complex
+    root = Fraction(10, 3)
+    assert 0 <= last_sign_change(product([(1, 1)], near)) - root < Fraction(1, 2 ** (BITS - 3))
+
+
+def test_a_polynomial_without_positive_root_is_refused() -> None:
+    for polynomial in ([1, 1], [2, 0, 1], product([], [3, -2, 1])):
+        with pytest.raises(ValueError, match="has none"):
+            largest_root(polynomial)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "message"),
+    [
+        ([], "1 to 32 coefficients, but there are 0"),
+        ([1.0] * (MAX_COEFFICIENTS + 1), "1 to 32 coefficients, but there are 33"),
+        ([0.0], "P is zero"),
+        ([0.0, -0.0, 0.0], "P is zero"),
+        ([1.0, math.nan], "finite"),
+        ([math.inf], "finite"),
+    ],
+)
+def test_what_gives_no_polynomial_is_refused(coefficients: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sign_uncertainty(coefficients)
+
+
+def test_a_last_coefficient_of_zero_leaves_a_shorter_polynomial() -> None:
+    # 12 H_0 - H_4 is 0 at 0 by itself, so the coefficient of H_8 is 0.
+    assert quotient([12.0, -1.0]) == quotient([1.0]) == [-3, 1]
+
+
+def test_the_longest_and_wildest_coefficients_are_done_soon() -> None:
+    rng = np.random.default_rng(0)
+    wild = rng.normal(size=MAX_COEFFICIENTS) * 10.0 ** rng.integers(-300, 300, MAX_COEFFICIENTS)
+    square, _ = sign_uncertainty(wild.tolist())
+    polynomial = quotient(wild.tolist())
+    assert sum(value * square**i for i, value in enumerate(polynomial)) >= 0
+    below = square * (1 - Fraction(1, 2 ** (BITS - 1)))
+    assert sum(value * below**i for i, value in enumerate(polynomial)) < 0
