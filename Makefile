@@ -43,5 +43,5 @@ environment:  ## Make .venv, or bring it up to date
 	@sh install/setup.sh '$(STACK)' '$(PYTHON)'
 
 clean:  ## Remove .venv and all caches, but no runs
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,36 @@
+"""Statistics of the benchmarks: small, exact, and without interpolation."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest value that at least ``percent`` % of ``values`` do not exceed.
+
+    With fewer than 100 values the 99th percentile is the largest one.
+    """
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]
+
+
+def spread(values: Sequence[float], *, digits: int = 3) -> dict[str, float]:
+    """Return the median of a figure's rounds, and the lowest and the highest of them."""
+    return {
+        "median": round(statistics.median(values), digits),
+        "low": round(min(values), digits),
+        "high": round(max(values), digits),
+    }
+
+
+def milliseconds(seconds: Sequence[float]) -> dict[str, Any]:
+    """Return median, 95th and 99th percentile of ``seconds`` in ms, and how many there are."""
+    return {
+        "median": round(1e3 * statistics.median(seconds), 3),
+        "p95": round(1e3 * percentile(seconds, 95), 3),
+        "p99": round(1e3 * percentile(seconds, 99), 3),
+        "n": len(seconds),
+    }
