@@ -94,10 +94,18 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownScore:
-    """A published score of the problem, and where it was published."""
+    """A published score of the problem, and where it was published.
+
+    Attributes:
+        score: as published.
+        source: who published it, and what to know of it.
+        comparable: whether it was measured as this problem measures: the same data, the same
+            quantity, no looser tolerance.
+    """
 
     score: float
     source: str
+    comparable: bool = True
 
 
 class Rejected(Exception):

@@ -6,7 +6,7 @@ anywhere else. It holds four files:
 ``problem.yaml``
     ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
     ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names) and
-    ``known_scores`` (``score``, ``source``).
+    ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``).
 ``statement.md``
     The task in words, as the model is to read it.
 ``initial.py``
@@ -130,7 +130,11 @@ def _read_declaration(path: Path) -> dict[str, Any]:
             "isolate_cases": _flag("isolate_cases", raw.get("isolate_cases", False)),
             "modules": _modules(raw.get("modules", [])),
             "known_scores": tuple(
-                KnownScore(score=float(known["score"]), source=str(known["source"]))
+                KnownScore(
+                    score=float(known["score"]),
+                    source=str(known["source"]),
+                    comparable=_flag("comparable", known.get("comparable", True)),
+                )
                 for known in raw.get("known_scores", ())
             ),
         }

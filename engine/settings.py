@@ -100,7 +100,8 @@ class CascadeSettings:
         keep: share of the candidates at a stage that goes on.
         audit: share of the others that is fully evaluated anyway.
         correlation_min: rank correlation with the full score below which a stage is switched off.
-        window: how many candidates back the threshold and the correlation look.
+        window: how many candidates back the threshold looks; the correlation looks at this many
+            fully evaluated ones times ``engine.evaluation.screen.WINDOWS``, once for each window.
     """
 
     keep: float

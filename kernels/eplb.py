@@ -114,6 +114,17 @@ def slot_loads(phy2log: Plan, logcnt: Plan, loads: Loads) -> Loads:
     return result
 
 
+def load_blind_plan(layers: int, experts: int, slots: int) -> tuple[Plan, Plan]:
+    """Return ``phy2log`` and ``logcnt`` of the plan that looks at no load, for E <= P.
+
+    Each expert has one slot, and the further slots go round by the experts' numbers: slot s has
+    expert s mod E, in every layer. What it is worth is had for nothing.
+    """
+    row = np.arange(slots) % experts
+    counts = np.bincount(row, minlength=experts)
+    return np.tile(row, (layers, 1)), np.tile(counts, (layers, 1))
+
+
 @jit
 def balancedness(loads: Loads) -> float:
     """Return sum_l mean_p loads[l, p] / sum_l max_p loads[l, p], in [0, 1]; 0 if all loads are 0.

@@ -49,8 +49,8 @@ def generate_windows() -> tuple[Loads, ...]:
     return tuple(windows)
 
 
-def read_windows(path: Path, *, most_experts: int) -> tuple[Loads, ...]:
-    """Return the windows of the history in ``path``, each of shape (L, E), E <= ``most_experts``.
+def read_windows(path: Path, *, slots: int) -> tuple[Loads, ...]:
+    """Return the windows of the history in ``path``, each of shape (L, E), E < ``slots``.
 
     Raises:
         UserError: the file is not there or not such a history, or makes fewer than two windows.
@@ -67,10 +67,10 @@ def read_windows(path: Path, *, most_experts: int) -> tuple[Loads, ...]:
                 f"{path}: {HISTORY}[{i}] has shape {entry.shape} and the first one "
                 f"{entries[0].shape}; give all entries the same layers and experts"
             )
-    if entries[0].shape[1] > most_experts:
+    if entries[0].shape[1] >= slots:  # with as many experts as slots, all plans are worth the same
         raise UserError(
-            f"{path} has {entries[0].shape[1]} experts in a layer, and there are {most_experts} "
-            f"slots for them; give a history of at most that many experts"
+            f"{path} has {entries[0].shape[1]} experts in a layer, and there are {slots} slots for "
+            f"them; give a history of fewer experts than that"
         )
     return tuple(
         _summed(entries[start : start + WINDOW], start, path)

@@ -83,7 +83,7 @@ def certified_overlap(steps: Steps) -> float:
         C(h') <= C(h) + abs(e).                                                           (2)
 
     To (2) as computed come the bounds of `overlaps` and `integral_excess`, doubled to cover the
-    roundings of this sum. So the result exceeds C(h) + abs(e) by less than 2.1 (n + 20) u.
+    roundings of this sum. So the result exceeds C(h) + abs(e) by less than 3.1 (n + 20) u.
 
     Raises:
         ValueError: the length is not 1 to MAX_STEPS, or a value lies outside [0, 1] or is NaN.

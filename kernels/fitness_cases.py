@@ -4,7 +4,7 @@ The setting of the paper (PACEvolve++, sections 4.1.3 and C.3): for each protein
 wild type, single and double mutants, and prediction of those with three or more mutations. As in
 the benchmark script of MULTI-evolve, a variant takes part only if each of its mutations was also
 measured alone. A data set needs 10 or more test variants, not all of one fitness, for top-5
-precision and correlation to mean anything. Repeated measurements of a variant stay as they are.
+precision and correlation to mean anything. Repeated measurements of a variant are averaged.
 
 Does not cover the metrics (``kernels.fitness``) and the data (``kernels.fitness_data``).
 """

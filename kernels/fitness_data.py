@@ -9,7 +9,8 @@ the data sets (12 of them, made from ProteinGym and later work) from its Zenodo 
 ``datasets/<DMS_filename>``
     one row for each variant; its columns ``mutant`` and ``DMS_score`` are read. A mutant is
     written like ``A40P:E61Y``: wild-type letter, position from 1, new letter, separated by ``:``
-    or ``/``; ``WT`` or an empty entry is the wild type. A larger score is a fitter variant.
+    or ``/``; ``WT`` or an empty entry is the wild type. A larger score is a fitter variant. Scores
+    of rows with the same mutations are averaged.
 
 Files are comma-separated UTF-8 with a header; columns may come in any order and others are
 skipped. The original files were not to be had where this was written: the reader has only ever
@@ -21,6 +22,7 @@ Does not cover proteins of several chains, nor the split into training and test 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,6 +48,8 @@ _MUTATION = re.compile(rf"([{AMINO_ACIDS}])([0-9]{{1,6}})([{AMINO_ACIDS}])")
 class Protein:
     """The measured variants of one protein, in an order that says nothing of their fitness.
 
+    No two have the same mutations.
+
     Attributes:
         name: names it in messages.
         wild_type: amino acid codes, shape (length,).
@@ -66,13 +70,22 @@ Mutations = tuple[tuple[int, int], ...]
 def assemble(
     name: str, wild_type: Sequences, variants: Sequence[tuple[Mutations, float]]
 ) -> Protein:
-    """Return the protein with ``variants``, each given by its mutations and its fitness."""
-    variants = sorted(variants)  # a file may be sorted by fitness, which would give it away
-    sequences = np.repeat(wild_type[None, :], len(variants), axis=0)
-    for row, (mutations, _) in zip(sequences, variants, strict=True):
+    """Return the protein with ``variants``, each given by its mutations and its fitness.
+
+    The fitness of a variant that was measured more than once is the mean of its measurements.
+    """
+    measured: dict[Mutations, list[float]] = {}
+    for mutations, value in variants:
+        measured.setdefault(mutations, []).append(value)
+    order = sorted(measured)  # a file may be sorted by fitness, which would give it away
+    sequences = np.repeat(wild_type[None, :], len(order), axis=0)
+    for row, mutations in zip(sequences, order, strict=True):
         for position, code in mutations:
             row[position] = code
-    fitness = np.array([value for _, value in variants], dtype=np.float64)
+    # Divided first, as a sum may overflow; fsum, so that the rows' order shows in no digit.
+    repeats = (measured[mutations] for mutations in order)
+    means = [math.fsum(value / len(values) for value in values) for values in repeats]
+    fitness = np.array(means, dtype=np.float64)
     return Protein(name=name, wild_type=wild_type, sequences=sequences, fitness=fitness)
 
 

@@ -8,8 +8,9 @@ interactions, full-catalogue ranking and the metrics; the rest is settled here:
   interaction would show the target in the history.
 - The last interaction of each user is the target, whatever its watch ratio; the 1,024 before it
   are the history. Users with fewer than two interactions are left out.
-- The catalogue is every video left, targets included, numbered from 0 by rising id. A video that
-  the user has seen may be the target and may be recommended.
+- The catalogue is every video of the data, numbered from 0 by rising id, those of users and
+  interactions that are left out too: else a video in no history would have to be a target. A video
+  that the user has seen may be the target and may be recommended.
 - A program ranks the first 100 of the catalogue (all of it, where it is smaller), not all of it.
 
 Other than in the paper, a program owns its whole training, and not just the encoder inside a fixed
@@ -141,7 +142,8 @@ def leave_one_out(given: Interactions) -> Task:
     after = np.repeat(begins + counts, counts) - 1 - np.arange(users.size)
     kept = (after <= MAX_HISTORY) & (np.repeat(counts, counts) >= 2)
     order, is_target = order[kept], after[kept] == 0
-    catalogue, items = np.unique(given.videos[order], return_inverse=True)
+    catalogue = np.unique(given.videos)
+    items = np.searchsorted(catalogue, given.videos[order])
     lengths = np.minimum(counts[counts >= 2] - 1, MAX_HISTORY)
     return Task(
         items=items[~is_target].astype(np.int64),

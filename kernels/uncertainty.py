@@ -38,7 +38,8 @@ def sign_uncertainty(coefficients: Sequence[float]) -> tuple[Fraction, Fraction]
     larger place counts as a sign change; a root of exactly even multiplicity never does.
 
     Raises:
-        ValueError: there are none or more than MAX_COEFFICIENTS, one is not finite, or P is zero.
+        ValueError: there are none or more than MAX_COEFFICIENTS, one is not finite, P is zero, or
+            the bound on its last sign change is above 2^64.
     """
     if not 1 <= len(coefficients) <= MAX_COEFFICIENTS:
         raise ValueError(

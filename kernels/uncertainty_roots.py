@@ -3,8 +3,10 @@
 A `Polynomial` is the list of its coefficients, lowest power first, the last one not 0; [] is the
 zero polynomial. `sign_changing_part` and `largest_root` together find where a polynomial changes
 its sign for the last time. Compiled code has no integers of this length, so this is Python; it
-takes about a millisecond for the few coefficients that matter in ``kernels.uncertainty``, and tens
-of milliseconds for degree 63 with coefficients of 2,600 bits. Does not cover complex roots.
+holds the GIL while it works: about a millisecond for the few coefficients that matter in
+``kernels.uncertainty``, tens of milliseconds for degree 63, and a tenth of a second for the worst
+that was found for it, clusters of complex roots by the real axis near 2^60. Does not cover complex
+roots.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ Polynomial = list[int]
 
 BITS = 80
 """Roots are located to a relative 2^-BITS."""
+
+MAX_EXPONENT = 64
+"""Polynomials are refused that may have a root above 2^MAX_EXPONENT: the search would begin with
+numbers of that many bits more for each degree, for a root that is of no use to anyone."""
 
 _MERSENNE_EXPONENTS = (61, 521, 1279, 2203, 4423, 9689, 19937)  # 2^e - 1 is prime
 
@@ -52,8 +58,16 @@ def largest_root(polynomial: Polynomial) -> Fraction:
     1976): the polynomial has no root in an interval without sign variations, and one root in an
     interval with one. An interval that is down to a relative 2^-BITS is not searched further: its
     right end is returned.
+
+    Raises:
+        ValueError: there is no positive root, or the bound on it is above 2^MAX_EXPONENT.
     """
     exponent = _root_bound(polynomial)
+    if exponent > MAX_EXPONENT:
+        raise ValueError(
+            f"Expected the last sign change of P to be at x^2 < 2^{MAX_EXPONENT}, but the bound on "
+            f"it is 2^{exponent}"
+        )
     stack = [(_stretched(polynomial, exponent), 0, 0)]
     while stack:
         local, left, depth = stack.pop()  # roots in (left, left + 1) * 2^(exponent - depth)

@@ -24,7 +24,8 @@ NB_MODULE(_native, module) {
         .value("DONE", Ended::done)
         .value("EXITED", Ended::exited)
         .value("DEADLINE", Ended::deadline)
-        .value("CROWDED", Ended::crowded);
+        .value("CROWDED", Ended::crowded)
+        .value("UNCONFINED", Ended::unconfined);
     nb::class_<Observation>(module, "Observation",
                             "What is known of a program's run. When the outcome is LOST, `output` "
                             "may say why; else it is the end of what the program printed.")
@@ -57,8 +58,11 @@ NB_MODULE(_native, module) {
         .def_prop_ro("missing_walls", [](const Zygote& each) { return each.walls().missing(); },
                      "Each wall that this machine lacks, and why.");
 
-    module.def("leave_network", &leave_network,
-               "Move this process into empty network and IPC namespaces; '', or why it failed.");
+    module.def("enter_namespaces", &enter_namespaces,
+               "Move this process into network, IPC and mount namespaces of its own; '', or why "
+               "not.");
+    module.def("seal_mounts", &seal_mounts,
+               "Make all files read-only in this mount namespace; '', or why not.");
     module.def("adopt_orphans", &adopt_orphans,
                "Make this process the parent of its descendants' orphans, instead of init.");
     module.def("die_with_parent", &die_with_parent, nb::kw_only(), nb::arg("parent"),

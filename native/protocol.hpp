@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -24,6 +23,7 @@ enum class Ended : std::uint32_t {
     exited = 1,    // it ended, by itself or by a signal, before it said so
     deadline = 2,  // it was killed at the time limit
     crowded = 3,   // it was killed because it had more threads than `thread_limit`
+    unconfined = 4,  // it ended before its walls stood
 };
 
 struct Reply {
@@ -35,6 +35,7 @@ struct Reply {
 };
 
 constexpr int thread_limit = 64;
+constexpr std::uint32_t process_limit = 1 << 16;  // for one program
 constexpr std::size_t output_limit = 2048;  // how much of the end of the printed output is kept
 
 // Sends or receives exactly `size` bytes; false when the other side is gone.

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <linux/filter.h>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "calls.hpp"
 
 namespace brood {
 
@@ -16,6 +17,9 @@ struct Limits {
 
 // The size of the calling process's address space.
 std::uint64_t address_space_bytes();
+
+// Walls that this machine lacks, each with the reason.
+using Missing = std::vector<std::pair<std::string, std::string>>;
 
 // Prepared once by the zygote, then put round each of its children by `confine`.
 class Walls {
@@ -33,21 +37,25 @@ public:
     // Whether processes can't be started, so that killing the child leaves nothing behind.
     bool forbids_processes() const { return !filter_.empty(); }
 
-    // Each wall that this machine lacks, and why.
-    const std::vector<std::pair<std::string, std::string>>& missing() const { return missing_; }
+    const Missing& missing() const { return missing_; }
 
 private:
     void prepare_files(const std::vector<std::string>& readable);
     void prepare_calls();
+    void allow(const std::string& path) const;
 
-    int ruleset_ = -1;                 // Landlock
-    bool scopes_signals_ = false;      // Landlock keeps signals inside the process
-    std::vector<sock_filter> filter_;  // seccomp
-    std::vector<std::pair<std::string, std::string>> missing_;
+    int ruleset_ = -1;          // Landlock
+    CallRules rules_{};         // what the filter may leave to Landlock
+    std::vector<sock_filter> filter_;
+    Missing missing_;
 };
 
-// Moves the calling process into network and IPC namespaces of its own, with nothing in them.
-// Returns an empty text, or why the kernel refused.
-std::string leave_network();
+// Moves the calling process, which must have one thread, into network, IPC and mount namespaces of
+// its own, without a network. Returns an empty text, or why the kernel refused.
+std::string enter_namespaces();
+
+// Makes all files read-only in the mount namespace that `enter_namespaces` made: not even the time
+// of an access is written. Returns an empty text, or why the kernel refused.
+std::string seal_mounts();
 
 }  // namespace brood

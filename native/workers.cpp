@@ -25,13 +25,34 @@ void bind_to(int core) {
     sched_setaffinity(0, sizeof cores, &cores);
 }
 
+// Calls a method that returns nothing, with the GIL held.
+template <typename... Arguments>
+void call(nb::handle object, const char* method, Arguments&&... arguments) {
+    try {
+        object.attr(method)(std::forward<Arguments>(arguments)...);
+    } catch (nb::python_error& error) {
+        error.discard_as_unraisable(method);
+    }
+}
+
 }  // namespace
 
 Workers::Workers(std::vector<nb::object> lanes, std::vector<int> cores, double seconds)
-    : lanes_(std::move(lanes)), cores_(std::move(cores)), seconds_(seconds),
-      closing_(checked(eventfd(0, EFD_CLOEXEC))) {
+    : lanes_(std::move(lanes)), cores_(std::move(cores)), seconds_(seconds) {
     if (lanes_.size() != cores_.size()) throw nb::value_error("Expected one core for each lane");
-    for (std::size_t i = 0; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { attend(i); });
+    closing_ = checked(eventfd(0, EFD_CLOEXEC));
+    try {
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            threads_.emplace_back([this, i] { attend(i); });
+        }
+    } catch (...) {  // the machine gives no more threads; those that run must end first
+        {
+            const nb::gil_scoped_release unlocked;
+            close();
+        }
+        ::close(closing_);
+        throw;
+    }
 }
 
 Workers::~Workers() {
@@ -71,8 +92,13 @@ bool Workers::take(Task& task) {
     return true;
 }
 
-// One thread's life. A lane never raises from `judge` and `drop`; if it does, that is said on
-// standard error, and the thread goes on.
+bool Workers::is_closed() {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+}
+
+// One thread's life. What a lane raises from `judge` and `drop` is said on standard error, and the
+// thread goes on.
 void Workers::attend(std::size_t index) {
     bind_to(cores_[index]);
     const nb::handle lane = lanes_[index];
@@ -86,25 +112,17 @@ void Workers::attend(std::size_t index) {
     while (take(task)) {
         const Observation observation = observe(lane, task);
         const nb::gil_scoped_acquire gil;
-        try {
-            lane.attr("judge")(task.ticket, task.stage, observation);
-        } catch (nb::python_error& error) {
-            error.discard_as_unraisable("a lane's judge()");
-        }
+        call(lane, "judge", task.ticket, task.stage, observation);
     }
     const nb::gil_scoped_acquire gil;
-    try {
-        lane.attr("drop")();
-    } catch (nb::python_error& error) {
-        error.discard_as_unraisable("a lane's drop()");
-    }
+    call(lane, "drop");
 }
 
 // Has the program run. A zygote that is lost, or does not even answer that the program ran too
 // long, is replaced, and the program tried once more.
 Observation Workers::observe(nb::handle lane, const Task& task) {
     Observation observation;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
+    for (int attempt = 0; attempt < attempts && !is_closed(); ++attempt) {
         int connection = -1;
         {
             const nb::gil_scoped_acquire gil;
@@ -118,9 +136,7 @@ Observation Workers::observe(nb::handle lane, const Task& task) {
         observation = exchange(connection, task);
         if (observation.outcome == Outcome::answered) return observation;
         const nb::gil_scoped_acquire gil;
-        lane.attr("drop")();
-        const std::lock_guard lock(mutex_);
-        if (closed_) return observation;
+        call(lane, "drop");
     }
     return observation;
 }
@@ -145,16 +161,18 @@ Observation Workers::exchange(int connection, const Task& task) const {
         if (polled[1].revents != 0) return observation;
     }
     Reply& reply = observation.reply;
-    if (!receive_all(connection, &reply, sizeof reply) || reply.output_bytes > output_limit) {
-        return observation;
+    if (!receive_all(connection, &reply, sizeof reply) || reply.output_bytes > output_limit ||
+        reply.processes > process_limit) {
+        return Observation{};
     }
     observation.seconds.resize(reply.processes);
     observation.output.resize(reply.output_bytes);
     if (receive_all(connection, observation.seconds.data(), reply.processes * sizeof(double)) &&
         receive_all(connection, observation.output.data(), reply.output_bytes)) {
         observation.outcome = Outcome::answered;
+        return observation;
     }
-    return observation;
+    return Observation{};
 }
 
 }  // namespace brood

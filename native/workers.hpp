@@ -3,11 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -54,6 +52,7 @@ private:
     };
 
     void attend(std::size_t index);
+    bool is_closed();
     bool take(Task& task);
     Observation observe(nanobind::handle lane, const Task& task);
     Observation exchange(int connection, const Task& task) const;
@@ -61,7 +60,7 @@ private:
     std::vector<nanobind::object> lanes_;
     std::vector<int> cores_;
     double seconds_;
-    int closing_;  // becomes readable when the pool is closed
+    int closing_ = -1;  // becomes readable when the pool is closed
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Task> tasks_;

@@ -1,4 +1,4 @@
-// The zygote's loop: forks a fresh child for each process that a program needs, watches and ends it.
+// The zygote's loop: keeps fresh children ready, gives them a program, watches and ends them.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,18 +6,15 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <utility>
 #include <vector>
 
+#include "child.hpp"
 #include "printed.hpp"
 #include "protocol.hpp"
 #include "walls.hpp"
 
 namespace brood {
-
-// Where a child finds what it needs; all other descriptors are closed.
-enum ChildDescriptor { child_input = 3, child_result = 4, child_done = 5, child_descriptors = 6 };
 
 // Single-threaded, so that forking is safe. It never runs a candidate's code, and never reads what
 // a candidate wrote, except for its printed output, which it passes on.
@@ -27,6 +24,7 @@ public:
     // inputs: one list for each stage of the problem; one descriptor for each of its processes.
     // results: shared memory for the result of process 0, 1, ... of a program.
     // seconds: the most that all processes of one program may take.
+    // Throws std::runtime_error where the kernel, or a thread, makes forking children impossible.
     Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector<int> results,
            double seconds, std::uint64_t memory_bytes, const std::vector<std::string>& readable);
 
@@ -38,14 +36,15 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    struct Child;
 
-    bool run(const Request& request);
-    Child start(int input, int result);
-    void become_child(const Child& child, int input, int result);
-    Ended watch(Child& child, Clock::time_point deadline);
-    int reap(Child& child);
-    void end_descendants();
+    bool prepare(std::uint32_t stage);
+    bool is_ready_for(std::uint32_t stage) const;
+    void dismiss();
+    void run(const std::string& program);
+    Ended watch(const Child& child, Clock::time_point deadline);
+    std::optional<Ended> hear(const Child& child);
+    void answer(Reply reply, const std::vector<double>& seconds);
+    void end_orphans();
 
     int connection_;
     std::vector<std::vector<int>> inputs_;
@@ -53,13 +52,13 @@ private:
     std::chrono::duration<double> seconds_;
     Limits limits_;
     Walls walls_;
+    std::vector<Child> children_;  // one for each process that a program of `stage_` needs
+    std::uint32_t stage_ = 0;
+    bool child_confined_ = false;
+    bool child_failed_ = false;
     bool settled_ = false;
     Printed output_;
 };
-
-// Has the kernel send `signal` to this process when the thread of process `parent` that started it
-// ends; at once if `parent` is no longer the parent.
-void die_with_parent(int parent, int signal);
 
 // Makes this process the parent of its descendants' orphans, instead of init.
 void adopt_orphans();

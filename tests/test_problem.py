@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.core import Direction, UserError
+from engine.core import Direction, KnownScore, UserError
 from engine.problem import FILES, load_problem, shipped
 
 DECLARATION = """
@@ -61,7 +61,7 @@ def test_a_good_folder(folder: Path) -> None:
     assert [case.name for case in problem.cases] == ["one"]
     assert problem.isolate_cases
     assert (problem.limits.seconds, problem.limits.memory_bytes) == (0.5, 64 << 20)
-    assert [(known.score, known.source) for known in problem.known_scores] == [(1.5, "a paper")]
+    assert problem.known_scores == (KnownScore(score=1.5, source="a paper"),)
     assert problem.score([{"x": np.array(0.25)}]) == {"score": 0.25}
 
 
@@ -72,6 +72,12 @@ def test_what_is_optional_has_defaults(folder: Path) -> None:
     assert (problem.isolate_cases, problem.known_scores) == (False, ())
     assert problem.modules == ()
     assert [stage.name for stage in problem.stages] == ["full"]
+
+
+def test_a_known_score_may_be_said_not_to_compare(folder: Path) -> None:
+    declared = DECLARATION.replace("source: a paper", "source: a paper, comparable: false")
+    (folder / "problem.yaml").write_text(declared)
+    assert [known.comparable for known in load_problem(folder).known_scores] == [False]
 
 
 def test_the_initial_program_is_not_run(folder: Path) -> None:
@@ -146,6 +152,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         ("memory_mb: 64", "memory_mb: .inf", "must be finite"),
         ("memory_mb: 64", "memory_mb: -1", "memory_mb at least 1"),
         ("isolate_cases: true", "isolate_cases: 'false'", "must be true or false"),
+        ("score: 1.5,", "score: 1.5, comparable: 'no',", "comparable is 'no'; it must be true or"),
         ("isolate_cases: true", "modules: torch", "modules is 'torch'; it must be a list"),
         ("isolate_cases: true", "modules: [1]", "modules is [1]; it must be a list of names"),
         ("isolate_cases: true", "modules: [torch, 'os; x']", "it must be a list of names"),

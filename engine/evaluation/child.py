@@ -33,6 +33,7 @@ def run_child(program: bytes, entry_point: str, cases: Sequence[Case] | None) ->
         room = memory.map_result(_RESULT)  # now: a program may use up memory and descriptors
         if cases is None:
             cases = wire.decode_cases(memory.read_input(_INPUT))
+        os.close(_INPUT)  # all zygotes have this file, and reading leaves a time on it
         result = run(program.decode(errors="surrogatepass"), entry_point, cases)
         memory.write_result(room, result)
         os.write(_DONE, result[:1])

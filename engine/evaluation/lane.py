@@ -46,8 +46,11 @@ class Lane:
         self._lock = threading.Lock()
         self._stopped = False
         self._zygote: ZygoteProcess | None = None
-        self._walls_known = threading.Event()
-        self._missing_walls: Mapping[str, str] = {}
+        self._started = threading.Event()
+        self._missing_walls: Mapping[str, str] | None = None
+        self._refusal = ""
+        self.strict = False
+        """Whether a zygote that lacks a wall is as good as none."""
 
     def connect(self) -> int:
         """Return the descriptor of a socket to a warm zygote, starting one if there is none.
@@ -60,15 +63,17 @@ class Lane:
         try:
             zygote = self._start()
             self._missing_walls = zygote.wait_ready()
+            if self.strict and self._missing_walls:
+                raise NotStarted(f"its sandbox lacks a wall, {', '.join(self._missing_walls)}")
         except (NotStarted, OSError) as error:
             self.drop()
             if self._stopped:
                 raise NotStarted("evaluator: it was closed") from error
-            reason = f"evaluator: a worker did not start: {error}"
-            _log.warning("%s", reason)
-            raise NotStarted(reason) from error
+            self._refusal = f"evaluator: a zygote did not start: {error}"
+            _log.warning("%s", self._refusal)
+            raise NotStarted(self._refusal) from error
         finally:
-            self._walls_known.set()
+            self._started.set()
         return zygote.connection
 
     def drop(self) -> None:
@@ -82,15 +87,23 @@ class Lane:
         """Deliver the verdict on one program; always delivers one."""
         try:
             evaluation = self._evaluation(stage, observation)
-        except Exception as error:  # whatever broke, whoever waits for this verdict must get one
+        except (
+            BaseException
+        ) as error:  # whatever broke, whoever waits for this verdict must get one
             _log.exception("the evaluator failed")
             message = f"evaluator: {type(error).__name__}: {error}"
             evaluation = failed_evaluation(Failure.CRASH, message)
         self._deliver(ticket, evaluation)
 
     def wait_walls(self) -> Mapping[str, str]:
-        """Wait for the first zygote; return the walls that it lacks, each with the reason."""
-        self._walls_known.wait()
+        """Wait for the first zygote; return the walls that it lacks, each with the reason.
+
+        Raises:
+            NotStarted: there was none to be had; the text says why.
+        """
+        self._started.wait()
+        if self._missing_walls is None:
+            raise NotStarted(self._refusal)
         return self._missing_walls
 
     def stop(self) -> None:
@@ -123,7 +136,7 @@ class Lane:
             reason = observation.output.decode(errors="replace")
             if self._stopped:
                 reason = "evaluator: it was closed"
-            return failed_evaluation(Failure.CRASH, reason or "its worker process was lost twice")
+            return failed_evaluation(Failure.CRASH, reason or "its zygote was lost twice")
         results = [each.read() for each in self._results[: len(observation.seconds)]]
         return judge(self._problem, self._problem.stages[stage], observation, results)
 

@@ -7,7 +7,6 @@ comes back in this process; the programs themselves run in confined processes be
 from __future__ import annotations
 
 import atexit
-import importlib.util
 import itertools
 import logging
 import os
@@ -15,19 +14,26 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from engine.core import Evaluation, Failure, Problem, UserError
+from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
+from engine.evaluation.lane import Lane
 from engine.evaluation.memory import sealed_input
+from engine.evaluation.process import NotStarted
 from engine.evaluation.verdict import failed_evaluation, groups
 from engine.evaluation.wire import encode_cases
 
 GRACE_SECONDS = 5.0
 """How much longer than the program's limit a zygote may take to answer before it is replaced."""
+
+WALLS = ("files", "calls", "network", "mounts", "limits")
+"""The walls round a candidate, by the names under which a missing one is told."""
 
 _CLOSED = "evaluator: it was closed"
 _log = logging.getLogger(__name__)
@@ -46,49 +52,53 @@ class EvaluatorPool:
         """Start the workers, each on its own of ``cores``, or on those of `evaluator_cores`.
 
         Raises:
-            UserError: ``workers`` is below 1, a case can't be checked, or the extension
-                ``engine.evaluation._native`` was not built.
+            UserError: ``workers`` is below 1 or more than this machine can start, or a case
+                can't be checked.
         """
         if workers < 1:
             raise UserError(f"the number of evaluation workers is {workers}; it must be 1 or more")
-        if importlib.util.find_spec("engine.evaluation._native") is None:
-            raise UserError("engine.evaluation._native is not built; install the project first")
         try:
             check_contract([case for stage in problem.stages for case in stage.cases])
         except (TypeError, ValueError) as error:
             raise UserError(f"{problem.folder / 'evaluator.py'}: {error}") from error
-        # The extension is imported late, so that its absence is an error that can be told.
-        from engine.evaluation._native import Workers
-        from engine.evaluation.lane import Lane
-
         self._change = threading.Condition()
         self._tickets = itertools.count()
         self._awaited: dict[int, Callable[[Evaluation], None]] = {}
         self._finished: list[tuple[str, Evaluation]] = []
         self._in_flight = 0
-        self._scratch = tempfile.TemporaryDirectory(
-            prefix="brood-evaluation-", ignore_cleanup_errors=True
-        )
-        self._inputs = [
-            [sealed_input(encode_cases(group)) for group in groups(problem, stage)]
-            for stage in problem.stages
-        ]
         self._stages = len(problem.stages)
-        self._lanes = [
-            Lane(
-                problem=problem,
-                inputs=self._inputs,
-                folder=_made(Path(self._scratch.name) / f"worker-{index}"),
-                deliver=self._deliver,
-            )
-            for index in range(workers)
-        ]
-        self._workers: Workers | None = Workers(
-            lanes=self._lanes,
-            cores=list(cores or evaluator_cores(workers)),
-            seconds=problem.limits.seconds + GRACE_SECONDS,
-        )
+        with ExitStack() as resources:
+            try:
+                self._lanes = self._make_lanes(problem, workers, resources)
+                self._workers: Workers | None = Workers(
+                    lanes=self._lanes,
+                    cores=list(cores or evaluator_cores(workers)),
+                    seconds=problem.limits.seconds + GRACE_SECONDS,
+                )
+            except (OSError, RuntimeError) as error:  # out of descriptors, memory or threads
+                raise UserError(f"{workers} evaluation workers are too many: {error}") from error
+            self._resources = resources.pop_all()
         atexit.register(self.close)
+
+    def _make_lanes(self, problem: Problem, workers: int, resources: ExitStack) -> list[Lane]:
+        """Return the lanes; what is to be freed after them goes to ``resources``."""
+        scratch = resources.enter_context(
+            tempfile.TemporaryDirectory(prefix="brood-evaluation-", ignore_cleanup_errors=True)
+        )
+        inputs: list[list[int]] = []
+        for stage in problem.stages:
+            inputs.append([])
+            for group in groups(problem, stage):
+                inputs[-1].append(sealed_input(encode_cases(group)))
+                resources.callback(os.close, inputs[-1][-1])
+        lanes = []
+        for index in range(workers):
+            folder = Path(scratch) / f"worker-{index}"
+            folder.mkdir()
+            lane = Lane(problem=problem, inputs=inputs, folder=folder, deliver=self._deliver)
+            resources.callback(lane.close)
+            lanes.append(lane)
+        return lanes
 
     @property
     def in_flight(self) -> int:
@@ -97,12 +107,18 @@ class EvaluatorPool:
             return self._in_flight
 
     def check_walls(self, *, strict: bool) -> None:
-        """Wait until the first worker is warm, and say which walls round a candidate are missing.
+        """Wait until the workers are warm, and say which walls round a candidate are missing.
 
         Raises:
-            UserError: one is missing and ``strict`` is set.
+            UserError: one is missing and ``strict`` is set, or a worker could not be started.
         """
-        missing = self._lanes[0].wait_walls()
+        missing: dict[str, str] = {}
+        for lane in self._lanes:
+            lane.strict = strict
+            try:
+                missing |= lane.wait_walls()
+            except NotStarted as error:
+                raise UserError(str(error)) from error
         for wall, reason in missing.items():
             if strict:
                 raise UserError(
@@ -110,7 +126,7 @@ class EvaluatorPool:
                     "evaluation.strict=false"
                 )
             _log.warning("the sandbox lacks a wall, %s: %s", wall, reason)
-        standing = [wall for wall in ("files", "calls", "network", "limits") if wall not in missing]
+        standing = [wall for wall in WALLS if wall not in missing]
         _log.info("walls of the sandbox: %s", ", ".join(standing))
 
     def evaluate(self, program: str) -> Evaluation:
@@ -130,6 +146,7 @@ class EvaluatorPool:
 
         Raises:
             RuntimeError: the pool is closed.
+            ValueError: there is no such stage.
         """
 
         def deliver(evaluation: Evaluation) -> None:
@@ -138,6 +155,8 @@ class EvaluatorPool:
                 self._change.notify_all()
 
         which = self._stages - 1 if stage is None else stage
+        if not 0 <= which < self._stages:
+            raise ValueError(f"Expected a stage from 0 to {self._stages - 1} but it is {which}")
         if not self._put(program, which, deliver, counted=True):
             raise RuntimeError("the evaluator pool is closed")
 
@@ -174,11 +193,7 @@ class EvaluatorPool:
         with self._change:
             self._finished.clear()
             self._in_flight = 0
-        for lane in self._lanes:
-            lane.close()
-        for fd in itertools.chain.from_iterable(self._inputs):
-            os.close(fd)
-        self._scratch.cleanup()
+        self._resources.close()
 
     def __enter__(self) -> Self:
         return self
@@ -198,10 +213,10 @@ class EvaluatorPool:
         with self._change:
             if self._workers is None:
                 return False
+            data = program.encode(errors="surrogatepass")
             ticket = next(self._tickets)
             self._awaited[ticket] = deliver
             self._in_flight += counted
-            data = program.encode(errors="surrogatepass")
             self._workers.submit(ticket=ticket, stage=stage, program=data)
             return True
 
@@ -210,8 +225,3 @@ class EvaluatorPool:
             deliver = self._awaited.pop(ticket, None)
         if deliver is not None:
             deliver(evaluation)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import engine
 from engine.core import Problem
@@ -77,21 +78,12 @@ class ZygoteProcess:
             memory_bytes=problem.limits.memory_bytes,
             modules=list(problem.modules),
         )
-        with theirs, self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.zygote"),
-                    json.dumps(dataclasses.asdict(setup)),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=folder,
-                env=_environment(folder),
-                pass_fds=[theirs.fileno(), *results, *(fd for stage in inputs for fd in stage)],
-                # Its children stay in its group; Ctrl-C at the terminal is for our process alone.
-                start_new_session=True,
-            )
+        try:
+            with theirs, self._log.open("wb") as log:
+                self._process = self._spawn(setup, folder, log)
+        except OSError:
+            self._socket.close()
+            raise
 
     @property
     def connection(self) -> int:
@@ -137,6 +129,23 @@ class ZygoteProcess:
         """Kill the zygote and close the connection to it."""
         self.kill()
         self._socket.close()
+
+    def _spawn(self, setup: Setup, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
+        inputs = [fd for stage in setup.inputs for fd in stage]
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.zygote"),
+                json.dumps(dataclasses.asdict(setup)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env=_environment(folder),
+            pass_fds=[setup.connection, *setup.results, *inputs],
+            # Its children stay in its group; Ctrl-C at the terminal is for our process alone.
+            start_new_session=True,
+        )
 
     def _last_words(self) -> str:
         log = self._log.read_text(errors="replace")

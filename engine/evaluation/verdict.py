@@ -20,7 +20,6 @@ from engine.evaluation.wire import RAISED, RETURNED
 
 _MESSAGE_CHARACTERS = 300
 _ARTIFACT_CHARACTERS = 2048
-_EXIT_NOT_CONFINED = 71  # as in native/zygote.cpp
 # What C++, OpenBLAS and LLVM print when they end a process because an allocation failed.
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|memory allocation", re.IGNORECASE)
 
@@ -67,7 +66,7 @@ def _failure(
         return _failed(observation, Failure.TIMEOUT, message)
     if observation.ended is Ended.CROWDED:
         return _failed(observation, Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")
-    if observation.ended is Ended.EXITED:
+    if observation.ended in (Ended.EXITED, Ended.UNCONFINED):
         return _died(problem, observation)
     if results and results[-1].startswith(RAISED):
         return _raised(problem, observation, results[-1])
@@ -110,8 +109,8 @@ def _died(problem: Problem, observation: Observation) -> Evaluation:
         how = f"its process was killed by {known.get(-code, f'signal {-code}')}"
     else:
         how = f"its process exited with code {code} before a result was returned"
-    if code == _EXIT_NOT_CONFINED:
-        how = f"its process could not be confined: {_printed(observation)}"
+    if observation.ended is Ended.UNCONFINED:
+        how = f"evaluator: a process could not be confined: {_printed(observation)}"
     if code != 0 and _OUT_OF_MEMORY.search(_printed(observation)):
         return _failed(observation, Failure.MEMORY, how + _memory_note(problem))
     return _failed(observation, Failure.CRASH, how)
@@ -129,7 +128,7 @@ def _score(
         score = metrics["score"]
     except Rejected as error:
         return _failed(observation, Failure.REJECTED, str(error))
-    except Exception as error:  # a bug of the problem must not stop the run
+    except BaseException as error:  # a bug of the problem must not stop the run
         _log.exception("the evaluator of %s failed", problem.name)
         return _failed(observation, Failure.ERROR, f"evaluator: {type(error).__name__}: {error}")
     if not math.isfinite(score):

@@ -81,7 +81,7 @@ class Setup:
 def main() -> None:
     """Serve programs until the connection ends; in a forked child, run one instead."""
     setup = Setup(**json.loads(sys.argv.pop()))
-    refused = _native.leave_network()  # a process with threads can't
+    refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=9)
     _native.adopt_orphans()
     _warm_up(setup.modules)
@@ -100,14 +100,19 @@ def main() -> None:
     )
     missing = dict(zygote.missing_walls)
     if refused:
-        missing["network"] = f"no namespace of its own: {refused}"
+        missing["network"] = refused
+    # Now, not before: some libraries look for a temporary folder while they are imported.
+    if unsealed := refused or _native.seal_mounts():
+        missing["mounts"] = unsealed
     with socket.socket(fileno=setup.connection) as connection:
         connection.sendall(json.dumps(missing).encode() + b"\n")
         connection.detach()
     forked = zygote.serve()
     if forked is not None:
         stage, program = forked
-        run_child(program, setup.entry_point, inherited[stage])
+        cases = inherited[stage]
+        del inherited  # the cases of other stages
+        run_child(program, setup.entry_point, cases)
 
 
 def _warm_up(modules: list[str]) -> None:
@@ -124,6 +129,7 @@ def _warm_up(modules: list[str]) -> None:
         return result
 
     numba.njit(total)(np.ones(2))  # the first compilation loads the compiler's own tables
+    np.empty(4_000_000)  # freed at once: from then on, malloc keeps what such arrays leave
     random.seed(0)  # every candidate starts from the same state, on every worker
     np.random.seed(0)
     gc.collect()

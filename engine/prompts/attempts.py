@@ -1,8 +1,9 @@
 """How failed attempts at a program are shown to the model: what was changed, and what came of it.
 
 Covers: a short text for each attempt, within a budget of characters. All of it comes from programs
-that a model wrote and from what they printed, so it is fenced, printable, and holds no token with
-which a chat template marks its turns. Does not cover how many are shown (``engine.search``) or
+that a model wrote and from what they printed, so it is fenced, printable, and holds none of the
+turn markers that `_MARK` lists; other printable text is exact, so that a model may copy it into a
+change. Does not cover markers of another form, how many attempts are shown (``engine.search``) or
 whether they fit the model's context (``chat.py``).
 """
 
@@ -14,15 +15,19 @@ from collections.abc import Sequence
 
 from engine.core import Attempt, Evaluation
 from engine.prompts.diff import plain_lines
+from engine.prompts.fence import fenced
 
 MOST_CHANGE = 1200
 """Characters of a change that are shown."""
 MOST_TEXT = 240
 """Characters of a message, of a traceback's last line and of the output that are shown."""
 _SHOWN_ARTIFACTS = (("traceback", "raised"), ("stdout", "printed"))
-# <|im_end|>, </s>, <think>: a space takes their meaning, and most of no one else's.
-_MARK = re.compile(r"<(?=[|/\w])")
-_FENCE = re.compile(r"`{3,}")
+_MARK = re.compile(r"<(?=[|\uff5c][^<>\n]*[|\uff5c]>|/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+"""Opens a turn marker of a chat template, which a space after it turns into plain text.
+
+<|...|> (ChatML, Llama 3), the same with the wide bars U+FF5C (DeepSeek), <s>, </s>, [INST], [/INST]
+(Llama 2, Mistral), <start_of_turn>, <end_of_turn> (Gemma).
+"""
 
 
 def describe_attempts(attempts: Sequence[Attempt], *, parent: str) -> str:
@@ -37,7 +42,7 @@ def describe_attempts(attempts: Sequence[Attempt], *, parent: str) -> str:
 def _described(attempt: Attempt, parent: str) -> str:
     language, change = _change(parent, attempt.program)
     outcome = "\n".join(_outcome(attempt.evaluation))
-    return f"{_fenced(language, change)}\n{_fenced('text', outcome)}"
+    return f"{fenced(language, change)}\n{fenced('text', outcome)}"
 
 
 def _change(parent: str, program: str) -> tuple[str, str]:
@@ -79,11 +84,4 @@ def _harmless(text: str) -> str:
     printable = "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
-    return _MARK.sub("< ", printable)
-
-
-def _fenced(language: str, text: str) -> str:
-    """Return ``text`` between fences longer than any that it holds."""
-    longest = max((len(fence) for fence in _FENCE.findall(text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+    return _MARK.sub(r"\g<0> ", printable)

@@ -18,6 +18,7 @@ from engine import program as programs
 from engine.core import Attempt, Candidate, Generation, Problem, Prompt, Proposal, UserError
 from engine.prompts.attempts import describe_attempts
 from engine.prompts.diff import apply_blocks, plain_lines
+from engine.prompts.fence import fenced
 from engine.prompts.operator import Tokenizer, direction_in_words
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
@@ -25,7 +26,9 @@ _SYSTEM = (
     "You improve Python programs. You are given a task, earlier programs with their scores, and "
     "the program to improve. Keep the names and the signature of its entry point."
 )
-_FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(
+    r"(?<!`)(`{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
+)  # ended by as many backticks as began it: a program with fences is shown between longer ones
 
 
 class _ChatOperator:
@@ -97,7 +100,7 @@ class Rewrite(_ChatOperator):
     def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
         """Return the last fenced block that parses, or the whole answer if that does."""
         text = "\n".join(plain_lines(generation.text))
-        blocks = [match.group(1) for match in _FENCED.finditer(text)]
+        blocks = [match.group(2) for match in _FENCED.finditer(text)]
         for block in [*reversed(blocks), text]:
             program = block.strip() + "\n"
             # A bare "Sure" is valid Python too; a program defines something.
@@ -124,5 +127,5 @@ class Diff(_ChatOperator):
 
 def _shown(title: str, candidate: Candidate) -> str:
     # repr keeps all digits: two scores that differ must not look the same.
-    program = candidate.program.strip()
-    return f"# {title}, score {candidate.score!r}\n```python\n{program}\n```"
+    program = fenced("python", candidate.program.strip())
+    return f"# {title}, score {candidate.score!r}\n{program}"

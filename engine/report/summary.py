@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.core import INITIAL, Problem
+from engine.core import INITIAL, KnownScore, Problem
 from engine.settings import RunSettings
 from engine.store import RunHistory
 
@@ -22,7 +22,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     ``children`` counts completions; ``candidates`` those of them that were evaluated (the initial
     program does not count); ``refused`` says why the others were not. ``screened`` counts the
     candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of the rest,
-    and ``screens_off`` has the cheap stages that stopped screening, and why. Seconds are summed
+    and ``screens_off`` has the cheap stages that stopped screening, and why. ``best_known`` is the
+    best published score that compares, None where there is none. Seconds are summed
     over all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
     workers.
     """
@@ -45,6 +46,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "best_score": best.score if best else None,
         "best_candidate": best.candidate if best else None,
         "initial_score": history.verdicts[INITIAL].score,
+        "best_known": _best_known(problem),
         "prompt_tokens": history.prompt_tokens,
         "cached_prompt_tokens": history.cached_prompt_tokens,
         "hit_rate": history.hit_rate,
@@ -58,6 +60,16 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
             "seconds": settings.budget.seconds,
         },
     }
+
+
+def _best_known(problem: Problem) -> dict[str, Any] | None:
+    best: KnownScore | None = None
+    for known in problem.known_scores:
+        if known.comparable and (
+            best is None or problem.direction.better(known.score, than=best.score)
+        ):
+            best = known
+    return None if best is None else {"score": best.score, "source": best.source}
 
 
 def write_results(

@@ -137,7 +137,7 @@ class Display:
 
 
 def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | None) -> None:
-    """Print the best program, its score, the hit rate, and where everything lies."""
+    """Print the best program, its score and the best known one, the hit rate, and the folder."""
     console = Console()
     if program is not None:
         console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
@@ -149,6 +149,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
             print(program.rstrip(), file=console.file)
     console.print(
         f"\nBest score {summary['best_score']!r} (initial {summary['initial_score']!r})\n"
+        f"{_known(summary['best_known'])}"
         f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
         f"{summary['children']} children in {_clock(summary['wall_seconds'])}\n"
         f"{_screening(summary)}"
@@ -159,6 +160,11 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _known(known: Mapping[str, Any] | None) -> str:
+    """Say which published score to compare with, in one line; nothing where there is none."""
+    return "" if known is None else f"Best known score {known['score']!r}: {known['source']}\n"
 
 
 def _screening(summary: Mapping[str, Any]) -> str:

@@ -7,11 +7,13 @@ population already. Does not cover islands or an archive: there is one populatio
 from __future__ import annotations
 
 from engine import program as programs
-from engine.core import Attempt, Candidate, Evaluation, Refusal
+from engine.core import Attempt, Candidate, Evaluation, Failure, Refusal
 
 
 class Population:
-    """All programs admitted so far: the valid ones as candidates, the others as failed attempts.
+    """All programs admitted so far: the valid ones as candidates, those that failed as attempts.
+
+    A program that a cheap stage screened out is neither: it ran, and was merely not among the best.
 
     Both keep the order in which they were admitted, whatever the order of their scores'
     arrival, so that what is chosen from them does not depend on timing.
@@ -50,7 +52,7 @@ class Population:
         if candidate_id in self._scores:
             return
         self._scores[candidate_id] = evaluation.score
-        if evaluation.score is None:
+        if evaluation.score is None and evaluation.failure is not Failure.SCREENED:
             self._failed[candidate_id] = evaluation
 
     def refusal(self, program: str | None, *, parent: Candidate) -> Refusal | None:

@@ -142,7 +142,7 @@ class ScreenOff:
     Attributes:
         iteration: the first one whose candidates skip it.
         correlation: its rank correlation with the full score, as estimated.
-        error: one standard error of the estimate.
+        error: two standard errors of the estimate, upwards.
         pairs: fully evaluated candidates that the estimate rests on.
     """
 

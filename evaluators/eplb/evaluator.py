@@ -5,16 +5,20 @@ the plan is scored with the loads of the window after it, which the program does
 runs in a process of its own (``isolate_cases``), so that no call sees a later window.
 
 score = (balancedness + 0.002 / seconds) / 2, both means over the windows, as in the public
-evaluator of Barbarians at the Gate. It differs in two ways:
+evaluator of Barbarians at the Gate. It differs in three ways:
 
 - ``seconds`` is the time of the call's whole process as the sandbox takes it from outside
   (`engine.core.SECONDS`), as a clock inside could be changed by the program. It is an upper bound
   of the call alone: running the module's top level, handing over the arguments and taking the
   arrays back come on top, some milliseconds, more for a wide ``log2phy``. The public evaluator's
   clock also runs while it simulates in Python, which takes longer than a fast plan; published
-  scores are therefore nearly half the balancedness, and do not compare in the speed term. The
-  definition has no upper limit on that term: a plan that balances nothing, but is made in a
-  millisecond, beats a balanced one that takes ten. So ``balancedness`` is to be read beside it.
+  scores are therefore nearly half the balancedness, and do not compare in the speed term.
+- The formula has no upper limit on the speed term, so that a plan which balances nothing, made in
+  3 milliseconds, would beat a balanced one made in 40. Here a plan is refused if its balancedness
+  over a window is not above `MARGIN` times that of the load-blind plan
+  (`kernels.eplb.load_blind_plan`) over the same one. Above that floor speed still counts as in the
+  formula, and a little balance made fast may beat a lot: ``balancedness`` is to be read beside the
+  score.
 - A plan whose three arrays do not agree is refused (`kernels.eplb.find_fault`).
 
 The load that counts is that of a slot. Where the slots are does not matter to the score, as in the
@@ -37,6 +41,9 @@ from kernels.eplb_loads import generate_windows, read_windows
 REPLICAS, GROUPS, NODES, GPUS = 288, 8, 4, 32
 FAST_SECONDS = 0.002
 SCREEN_LAYERS = 8
+MARGIN = 1.25
+"""How far above the load-blind plan a plan has to be: others that look at no load, but give the
+further slots to other experts, are better than it by up to 8 % of its balancedness, by luck."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +64,8 @@ class Evaluator:
             windows, and ``speed``, which is 0.002 / seconds.
 
         Raises:
-            Rejected: a plan is not whole; the message names the window and the first fault.
+            Rejected: a plan is not whole, or balances hardly better than the load-blind one; the
+                message names the window and the first fault, or both numbers.
         """
         plans = list(zip(outputs, self.windows[1:], strict=True))
         measured = np.array([_measure(i, plan, loads) for i, (plan, loads) in enumerate(plans)])
@@ -74,7 +82,8 @@ class Evaluator:
     def screens(self) -> Sequence[Stage]:
         """Return the cheap stage: one plan, of the first layers only, with the same formula.
 
-        Its speed term is higher than the full one's, as there is less to plan.
+        The floor under the balancedness is that of these layers. The speed term is higher than
+        the full one's, as there is less to plan.
         """
         few = Evaluator(windows=tuple(window[:SCREEN_LAYERS] for window in self.windows[:2]))
         return [Stage(name="one_window", cases=tuple(few.cases()), score=few.score)]
@@ -88,7 +97,7 @@ def with_data(path: Path | None) -> Evaluator:
     """
     if path is None:
         return Evaluator(windows=generate_windows())
-    return Evaluator(windows=read_windows(path, most_experts=REPLICAS))
+    return Evaluator(windows=read_windows(path, slots=REPLICAS))
 
 
 def _case(index: int, window: Loads) -> Case:
@@ -115,9 +124,18 @@ def _measure(index: int, plan: Outputs, loads: Loads) -> tuple[float, float, flo
     fault = eplb.find_fault(phy2log, log2phy, logcnt)
     if fault.kind != eplb.NO_FAULT:
         raise Rejected(f"window {index}: {_explain(fault, logcnt, log2phy.shape[2])}")
-    slots = eplb.slot_loads(phy2log, logcnt, np.ascontiguousarray(loads))
+    loads = np.ascontiguousarray(loads)
+    slots = eplb.slot_loads(phy2log, logcnt, loads)
+    balanced = eplb.balancedness(slots)
+    blind = eplb.load_blind_plan(*loads.shape, REPLICAS)
+    floor = MARGIN * eplb.balancedness(eplb.slot_loads(*blind, loads))
+    if not balanced > floor:
+        raise Rejected(
+            f"window {index}: the plan's balancedness is {balanced:.6g}; it has to be above "
+            f"{floor:.6g}, {MARGIN} times that of a plan that looks at no load"
+        )
     gpus = slots.reshape(len(slots), GPUS, -1).sum(axis=2)
-    return eplb.balancedness(slots), eplb.balancedness(gpus), float(plan[SECONDS])
+    return balanced, eplb.balancedness(gpus), float(plan[SECONDS])
 
 
 def _explain(fault: Fault, logcnt: Array, width: int) -> str:

@@ -30,7 +30,7 @@ def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
 
     Returns:
         ``score``: the certified upper bound; ``integral_error``: how much the integral differs
-        from 1, which the score contains; ``steps``: the number of steps.
+        from 1, which the score contains; ``n_steps``: the number of steps.
 
     Raises:
         Rejected: a step lies outside [0, 1], or the integral is not 1 within 1e-6.
@@ -53,5 +53,5 @@ def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
     return {
         "score": certified_overlap(steps),
         "integral_error": abs(error),
-        "steps": float(steps.size),
+        "n_steps": float(steps.size),
     }

@@ -10,20 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from engine.core import ArraySpec, Case, Outputs, Rejected
+from engine.core import Case, Outputs
 from kernels.autocorrelation import peak_ratio
-
-OUTPUT = "f_values"
-STEPS = range(2, 10_001)
-MAX_ERROR = 1e-9
-"""Largest relative error bound of a score: below any difference that scores are compared by."""
+from kernels.autocorrelation_cases import score_non_negative, step_function_case
 
 
 def cases() -> Sequence[Case]:
     """Return the one call ``run()``."""
-    return [Case(name="step function", args=(), outputs={OUTPUT: ArraySpec(shape=(STEPS,))})]
+    return [step_function_case()]
 
 
 def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
@@ -32,11 +26,4 @@ def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
     Raises:
         Rejected: a height is negative, or all are 0.
     """
-    f = np.ascontiguousarray(outputs[0][OUTPUT], dtype=np.float64)
-    lowest = int(np.argmin(f))
-    if f[lowest] < 0:
-        raise Rejected(f"f_values[{lowest}] is {f[lowest]:.6g}; no height may be below 0")
-    ratio = peak_ratio(f)
-    if not ratio.error <= MAX_ERROR:
-        raise Rejected("all f_values are 0; the integral of f has to be above 0")
-    return {"score": ratio.value, "error_bound": ratio.error, "steps": float(f.size)}
+    return score_non_negative(outputs, peak_ratio)

@@ -5,7 +5,7 @@ is where the inequality takes its maximum, so all of it counts. The ratio is rec
 heights alone; its formula and its error bound are in ``kernels.autocorrelation``. The absolute
 value is taken before the maximum, as the inequality and OpenEvolve's evaluator have it.
 AlphaEvolve's published check takes it after, and so misses negative peaks: its reference value
-1.4556 is of max(f*f), and the heights that it published score 4.33 here.
+1.4556 is of max(f*f), and does not compare.
 
 Heights of both signs may cancel in the integral, and then rounding decides the ratio. The public
 evaluator refuses an integral under a fixed size, which depends on the unit of f; here a ratio is
@@ -16,20 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from engine.core import ArraySpec, Case, Outputs, Rejected
+from engine.core import Case, Outputs, Rejected
 from kernels.autocorrelation import peak_ratio
-
-OUTPUT = "f_values"
-STEPS = range(2, 10_001)
-MAX_ERROR = 1e-9
-"""Largest relative error bound of a score: below any difference that scores are compared by."""
+from kernels.autocorrelation_cases import MAX_ERROR, heights, metrics, step_function_case
 
 
 def cases() -> Sequence[Case]:
     """Return the one call ``run()``."""
-    return [Case(name="step function", args=(), outputs={OUTPUT: ArraySpec(shape=(STEPS,))})]
+    return [step_function_case()]
 
 
 def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
@@ -39,11 +33,11 @@ def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
         Rejected: positive and negative heights cancel so far that float64 does not tell the ratio,
             or all are 0.
     """
-    f = np.ascontiguousarray(outputs[0][OUTPUT], dtype=np.float64)
+    f = heights(outputs)
     ratio = peak_ratio(f)
     if not ratio.error <= MAX_ERROR:
         raise Rejected(
             f"the integral of f is too close to 0: the ratio is known to a relative error of "
             f"{ratio.error:.3g} only, and {MAX_ERROR:g} is allowed; let fewer heights cancel"
         )
-    return {"score": ratio.value, "error_bound": ratio.error, "steps": float(f.size)}
+    return metrics(ratio, f)

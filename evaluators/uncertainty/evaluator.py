@@ -28,10 +28,10 @@ def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
 
     Returns:
         ``score``: r_max^2 / (2 pi), rounded up; ``r_max``: where the last sign change is, with an
-        error of a few units in the last place; ``coefficients``: their number.
+        error of a few units in the last place; ``n_coefficients``: their number.
 
     Raises:
-        Rejected: the polynomial is zero.
+        Rejected: the polynomial is zero, or may change its sign at x^2 above 2^64.
     """
     (output,) = outputs
     coefficients = np.asarray(output["coefficients"], dtype=np.float64)
@@ -42,7 +42,7 @@ def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
     return {
         "score": round_up(bound),
         "r_max": math.sqrt(round_up(square)),
-        "coefficients": float(coefficients.size),
+        "n_coefficients": float(coefficients.size),
     }
 
 

@@ -32,7 +32,7 @@ from engine.core import (
 )
 from engine.evaluation import Cascade
 from engine.evaluation.cascade import AUDITED
-from engine.evaluation.screen import FEWEST_AUDITS, rank_correlation, standard_error
+from engine.evaluation.screen import FEWEST_AUDITS, rank_correlation, upward_error
 from engine.settings import FEWEST_SCORES, CascadeSettings
 
 SETTINGS = CascadeSettings(keep=0.5, audit=0.1, correlation_min=0.3, window=64)
@@ -126,10 +126,14 @@ class Setting:
 
 
 def population(
-    draw: Callable[[random.Random], tuple[float, float]], *, iterations: int, k: int = 8
+    draw: Callable[[random.Random], tuple[float, float]],
+    *,
+    iterations: int,
+    k: int = 8,
+    seed: int = 5,
 ) -> list[dict[str, str]]:
     """Return the programs of each iteration, by id; ``draw`` gives (proxy, full score)."""
-    rng = random.Random(5)
+    rng = random.Random(seed)
     return [
         {f"{iteration}.{index}": "{!r} {!r}".format(*draw(rng)) for index in range(k)}
         for iteration in range(iterations)
@@ -395,7 +399,27 @@ def test_without_enough_audits_nothing_is_switched_off() -> None:
         return setting
 
     assert not setting_with(FEWEST_AUDITS - 1).cascade.switched_off
-    assert setting_with(FEWEST_AUDITS).cascade.switched_off["tiny"].pairs == FEWEST_AUDITS
+    assert setting_with(FEWEST_AUDITS).cascade.switched_off["tiny"].pairs == SETTINGS.window
+
+
+@pytest.mark.parametrize("window", [10, 64])
+def test_the_correlation_is_looked_at_once_for_each_window_of_new_pairs(window: int) -> None:
+    setting = Setting("tiny", settings=replace(SETTINGS, window=window))
+    for number in range(200):  # pairs that say nothing, then ones that rank the wrong way round
+        proxy = float(number % 7) if number < 3 * window else float(-number)
+        metrics = {"tiny.score": proxy, AUDITED: 1.0}
+        evaluation = Evaluation(score=float(number), failure=None, metrics=metrics)
+        setting.cascade.tell(f"{number}.0", evaluation, iteration=number)
+    setting.one("9 9", iteration=200)
+    off = setting.cascade.switched_off["tiny"]
+    assert off.iteration % window == 0 and off.pairs == off.iteration <= 200
+
+
+def test_a_proxy_better_than_the_limit_is_not_switched_off_by_looking_often() -> None:
+    for seed in range(8):
+        setting = Setting("tiny", seed=seed)
+        run(setting, population(correlated(0.5), iterations=200, seed=seed))
+        assert not setting.cascade.switched_off
 
 
 # Resuming.
@@ -477,10 +501,10 @@ def test_the_estimate_is_that_of_the_whole_population_and_not_of_the_passed_ones
     assert spearmanr(proxy[passed], full[passed]).statistic < true - 0.15
 
 
-def test_a_standard_error_worked_by_hand() -> None:
+def test_two_standard_errors_worked_by_hand() -> None:
     # Weights 1 (x 9) and 9 (x 1): n = 18^2 / 90 = 3.6.
-    expected = math.tanh(math.atanh(0.25) + math.sqrt(1.06 / 0.6)) - 0.25
-    assert standard_error(0.25, [1.0] * 9 + [9.0]) == pytest.approx(expected, rel=1e-12)
-    assert standard_error(0.25, [1.0] * 3) == 0.75  # too few to say anything
-    assert standard_error(-1.0, [1.0] * 50) == 0.0
-    assert standard_error(1.0, [1.0] * 50) == 0.0
+    expected = math.tanh(math.atanh(0.25) + 2 * math.sqrt(1.06 / 0.6)) - 0.25
+    assert upward_error(0.25, [1.0] * 9 + [9.0]) == pytest.approx(expected, rel=1e-12)
+    assert upward_error(0.25, [1.0] * 3) == 0.75  # too few to say anything
+    assert upward_error(-1.0, [1.0] * 50) == 0.0
+    assert upward_error(1.0, [1.0] * 50) == 0.0

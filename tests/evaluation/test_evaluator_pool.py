@@ -189,7 +189,7 @@ def test_a_missing_wall_is_told_or_refused(
         with caplog.at_level(logging.INFO, logger="engine.evaluation"):
             pool.check_walls(strict=False)
         assert "the sandbox lacks a wall, files: the kernel has none" in caplog.text
-        assert "walls of the sandbox: calls, network, limits" in caplog.text
+        assert "walls of the sandbox: calls, network, mounts, limits" in caplog.text
         with pytest.raises(UserError, match=r"files: the kernel has none.*evaluation.strict=false"):
             pool.check_walls(strict=True)
 
@@ -201,7 +201,7 @@ def test_standing_walls_pass_the_strict_check(
         pytest.skip(f"this machine lacks {missing_walls}")
     with caplog.at_level(logging.INFO, logger="engine.evaluation"):
         pool.check_walls(strict=True)
-    assert "walls of the sandbox: files, calls, network, limits" in caplog.text
+    assert "walls of the sandbox: files, calls, network, mounts, limits" in caplog.text
 
 
 def test_workers_do_not_load_the_model_stack(double: Problem) -> None:
@@ -218,11 +218,11 @@ def test_a_worker_that_cannot_start_gives_a_verdict(
     with EvaluatorPool(problem=double, workers=1) as pool:
         evaluation = pool.evaluate(double.initial_program)
     assert evaluation.failure is Failure.CRASH
-    assert evaluation.message.startswith("evaluator: a worker did not start")
+    assert evaluation.message.startswith("evaluator: a zygote did not start")
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with EvaluatorPool(problem=double, workers=1) as pool:
         evaluation = pool.evaluate(double.initial_program)
-    assert evaluation.message.startswith("evaluator: a worker did not start: ")
+    assert evaluation.message.startswith("evaluator: a zygote did not start: ")
     assert "/no/such/python" in evaluation.message
 
 

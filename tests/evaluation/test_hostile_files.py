@@ -6,7 +6,7 @@ from hostile import Check, Hostile, table
 
 from engine.evaluation.readable import paths_without, readable_paths
 
-DENIED = "PermissionError: [Errno 13]"
+DENIED = "Error: [Errno"
 FORBIDDEN = "[Errno 1]"
 
 

@@ -41,7 +41,8 @@ def harmless(name: str, attempt: str, before: str = "") -> Hostile:
     harmless("no collector", "import gc\ngc.disable()\ngc.unfreeze()\ngc.collect()"),
     harmless("standard output replaced", "sys.stdout = sys.stderr = None"),
     harmless(
-        "our own extension", "from engine.evaluation import _native\nassert _native.leave_network()"
+        "our own extension",
+        "from engine.evaluation import _native\nassert _native.enter_namespaces()",
     ),
     harmless("an integer overwritten", "ctypes.memset(id(250) + 24, 7, 1)\nassert 249 + 1 == 7"),
     harmless(
@@ -171,8 +172,8 @@ SEEN = {
         print('found', [case.name for case in arrays])
         """,
     "positions in files": """
-        print('found', os.lseek(3, 0, os.SEEK_CUR), os.lseek(4, 0, os.SEEK_CUR))
-        os.lseek(3, 12345, os.SEEK_SET)
+        print('found', os.lseek(4, 0, os.SEEK_CUR))
+        os.lseek(4, 12345, os.SEEK_SET)
         """,
     "the result's memory": "import mmap\nprint('found', any(mmap.mmap(4, 0)[:]))",
 }
@@ -181,7 +182,7 @@ FOUND = {
     "attributes of numpy": ("False", "False"),
     "frames": ("[0]", "[1]"),
     "objects": ("['double 0']", "['double 1']"),
-    "positions in files": ("0 0", "0 0"),
+    "positions in files": ("0", "0"),
     "the result's memory": ("False", "False"),
 }
 
@@ -197,10 +198,14 @@ def test_nothing_of_one_case_is_found_in_another(isolated: EvaluatorPool, place:
 
 
 SCAN = """
+import errno
 libc.sbrk.restype = ctypes.c_void_p
 
 def mapped(page):
-    return libc.mincore(ctypes.c_void_p(page), ctypes.c_size_t(4096), (ctypes.c_ubyte * 1)()) == 0
+    "Whether the kernel can read a path there."
+    ctypes.set_errno(0)
+    libc.access(ctypes.c_void_p(page), 0)
+    return ctypes.get_errno() != errno.EFAULT
 
 def count(word, top):
     "Count a word in all memory from a page down to the first hole."
@@ -261,5 +266,5 @@ def test_it_sees_neither_our_environment_nor_our_files(
         text = Hostile(name="seen", attempt=attempt, before=before).program({})
         seen = pool.evaluate(text).artifacts["stdout"].splitlines()
     assert "OMP_NUM_THREADS" in seen[0] and "SECRET" not in seen[0] and seen[0].endswith(" []")
-    files = {"none", "/dev/null", "pipe:", "/memfd:input (deleted)", "/memfd:result (deleted)"}
+    files = {"none", "pipe:", "/memfd:result (deleted)"}
     assert ast.literal_eval(seen[1]) == files

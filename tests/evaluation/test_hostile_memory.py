@@ -87,7 +87,7 @@ def test_memory_beyond_the_limit_is_refused(attack: Check, hostile: Hostile) -> 
         from multiprocessing import shared_memory
         shared_memory.SharedMemory(name=MARK, create=True, size=1 << 30)
         """,
-        words="PermissionError",
+        words="Error: [Errno",
         wall="files",
     ),
     Hostile(

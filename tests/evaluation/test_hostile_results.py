@@ -194,12 +194,7 @@ def forged(name: str, attempt: str, words: str = "malformed") -> Hostile:
         words="[Errno 1]",
     ),
     Hostile(name="the result locked", attempt="import fcntl\nfcntl.lockf(4, 2)", words="[Errno 1]"),
-    Hostile(name="the input written", attempt="os.pwrite(3, b'x', 0)", words="Error: [Errno"),
-    Hostile(
-        name="the input mapped for writing",
-        attempt="import mmap\nmmap.mmap(3, 0)",
-        words="PermissionError",
-    ),
+    Hostile(name="the input read again", attempt="os.read(3, 1)", words="[Errno 9]"),
 )
 def test_a_forged_result_is_a_failure(attack: Check, hostile: Hostile) -> None:
     attack(hostile)

@@ -163,3 +163,4 @@ def test_the_declaration(problem: Problem) -> None:
     assert case.outputs["centers"].finite
     assert case.outputs["radii"].finite
     assert all(2.63 < known.score < 2.64 for known in problem.known_scores)
+    assert max(known.score for known in problem.known_scores if known.comparable) == 2.6359828880

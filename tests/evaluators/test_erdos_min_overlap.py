@@ -33,7 +33,7 @@ def score(problem: Problem, steps: Array) -> float:
 def test_the_initial_program_is_valid(problem: Problem, run: Run) -> None:
     metrics = problem.score(run(problem.initial_program, problem))
     assert metrics["score"] == pytest.approx(0.44322, abs=1e-5)
-    assert metrics["steps"] == 51
+    assert metrics["n_steps"] == 51
 
 
 def test_a_good_step_function_comes_near_the_known_scores(problem: Problem, good: Array) -> None:

@@ -27,8 +27,8 @@ def test_the_initial_program(problem: Problem, run: Run) -> None:
     outputs = run(problem.initial_program, problem)
     metrics = problem.score(outputs)
     assert metrics["score"] == pytest.approx(1.74, abs=0.03)  # a chain of accepted changes
-    assert metrics["error_bound"] < 1e-12
-    assert metrics["steps"] == 100
+    assert metrics["relative_error_bound"] < 1e-12
+    assert metrics["n_steps"] == 100
     assert problem.score(run(problem.initial_program, problem)) == metrics
 
 

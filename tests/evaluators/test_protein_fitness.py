@@ -156,6 +156,7 @@ def test_the_declaration(problem: Problem) -> None:
     assert [case.name for case in problem.cases] == [f"generated {i}" for i in range(4)]
     assert (problem.limits.seconds, problem.limits.memory_bytes) == (60, 2048 << 20)
     assert all("MULTI-evolve's data sets" in known.source for known in problem.known_scores)
+    assert not any(known.comparable for known in problem.known_scores)
 
 
 def test_a_folder_of_the_user_takes_the_place_of_the_generated_data(tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_the_declaration(problem: Problem) -> None:
     assert problem.modules == ("torch", "torch._dynamo")
     assert (problem.limits.seconds, problem.limits.memory_bytes) == (60, 2048 << 20)
     assert all("on KuaiRec itself" in known.source for known in problem.known_scores)
+    assert not any(known.comparable for known in problem.known_scores)
 
 
 def test_a_file_of_the_user_takes_the_place_of_the_generated_data(tmp_path: Path) -> None:

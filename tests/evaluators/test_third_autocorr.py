@@ -26,8 +26,8 @@ def test_the_initial_program(problem: Problem, run: Run) -> None:
     outputs = run(problem.initial_program, problem)
     metrics = problem.score(outputs)
     assert metrics["score"] == pytest.approx(1.73, abs=0.03)  # a chain of accepted changes
-    assert metrics["error_bound"] < 1e-12
-    assert metrics["steps"] == 100
+    assert metrics["relative_error_bound"] < 1e-12
+    assert metrics["n_steps"] == 100
     assert problem.score(run(problem.initial_program, problem)) == metrics
 
 
@@ -38,7 +38,7 @@ def test_the_declaration(problem: Problem) -> None:
     spec = problem.cases[0].outputs["f_values"]
     assert spec.finite  # NaN and infinities are refused before they are scored
     assert spec.shape == (range(2, 10_001),)
-    assert [known.score for known in problem.known_scores] == [1.45810, 1.4556427953]
+    assert [known.score for known in problem.known_scores] == [1.45810]
 
 
 def test_a_constant_of_either_sign_scores_2(problem: Problem) -> None:
@@ -58,7 +58,15 @@ def test_the_sign_of_f_does_not_matter(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize(
-    "f", [[0.0, 0.0], [1.0, -1.0], [0.1, 0.2, -0.3], [1e300, 1.0, -1e300], [1.0, -1.0, 1e-12]]
+    "f",
+    [
+        [0.0, 0.0],
+        [1.0, -1.0],
+        [0.1, 0.2, -0.3],
+        [1e300, 1.0, -1e300],
+        [1.0, -1.0, 1e-12],
+        [1.0, -1.0, 1e-300],
+    ],
 )
 def test_an_integral_that_cancels_is_refused(problem: Problem, f: list[float]) -> None:
     with pytest.raises(Rejected, match="integral of f is too close to 0"):

@@ -28,7 +28,7 @@ def test_the_initial_program_is_valid(problem: Problem, run: Run) -> None:
     metrics = problem.score(run(problem.initial_program, problem))
     assert metrics["score"] == pytest.approx(0.36318, abs=1e-5)
     assert metrics["r_max"] == pytest.approx(math.sqrt(2 * math.pi * metrics["score"]))
-    assert metrics["coefficients"] == 2
+    assert metrics["n_coefficients"] == 2
 
 
 def test_published_coefficients_score_as_published(problem: Problem) -> None:
@@ -73,6 +73,12 @@ def test_a_tiny_last_term_moves_the_last_sign_change_far_out(problem: Problem) -
     below, above = score(problem, 12.0, -1.0 - 2**-52), score(problem, 12.0, -1.0 + 2**-52)
     assert min(below, above) == pytest.approx(3 / (2 * math.pi), rel=1e-9)
     assert max(below, above) > 1e6
+
+
+def test_coefficients_whose_search_would_be_long_are_rejected(problem: Problem) -> None:
+    # 12 H_0 - H_4 is 0 at 0, so that H_12 gets a coefficient as tiny as that of H_8.
+    with pytest.raises(Rejected, match=r"x\^2 < 2\^64, but the bound on it is 2\^\d+ \(coeff"):
+        score(problem, 12.0, -1.0, -1e-300)
 
 
 def test_random_coefficients_stay_above_the_proven_lower_bound(problem: Problem) -> None:

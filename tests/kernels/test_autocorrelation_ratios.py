@@ -75,6 +75,18 @@ def test_the_largest_allowed_size_has_a_small_bound() -> None:
     assert peak_ratio(f).value == pytest.approx(20_000 * y.max() / f.sum() ** 2, rel=1e-11)
 
 
+def test_a_sparse_function_has_the_largest_bound_of_those_without_signs() -> None:
+    # Erdos and Turan's Sidon set, 2 p k + (k^2 mod p): no two pairs of its marks have one sum.
+    p = 67
+    marks = [2 * p * k + k * k % p for k in range(p)]
+    f = np.zeros(10_000)
+    f[marks] = 1.0
+    assert np.max(autoconvolution(f)) == 2
+    unit = 2.0**-53
+    assert peak_ratio(f).error > 3.9e-11
+    assert peak_ratio(f).error < unit * (10_004 * math.sqrt(20_000) + 20_012) < 1.6e-10
+
+
 @both
 @pytest.mark.parametrize("factor", [2.0**-1060, 2.0**-600, 2.0, 2.0**1000])
 def test_powers_of_two_change_nothing(ratio: Kernel, factor: float) -> None:
@@ -107,6 +119,9 @@ def test_no_integral_has_no_ratio(ratio: Kernel) -> None:
 
 def test_signs_that_cancel_show_in_the_bound() -> None:
     assert peak_ratio(series(1, -1)) == (0.0, math.inf)
+    for left in (1e-300, 5e-324, -1e-170):  # the square of the integral is 0
+        assert peak_ratio(series(1, -1, left)) == (0.0, math.inf)
+    assert peak_ratio(series(1, -1, 1e-160)).error > 1e100  # it is subnormal
     loose = peak_ratio(series(1, 0.1, -1, -0.1, 1e-13))
     assert loose.error > 1e-3
     assert peak_ratio(series(1, -0.5)).error < 1e-14

@@ -54,7 +54,7 @@ def test_a_history_is_summed_in_windows_of_100(tmp_path: Path) -> None:
     entries = [[[i, 1, 0], [2, 2, i]] for i in range(250)]
     content = history(entries) | {"note": "ignored"}
     content["load_history"][7]["physical_expert_load"] = [[0]]
-    windows = read_windows(write(tmp_path, content), most_experts=3)
+    windows = read_windows(write(tmp_path, content), slots=4)
     assert [window.tolist() for window in windows] == [
         [[4950, 100, 0], [200, 200, 4950]],
         [[14950, 100, 0], [200, 200, 14950]],
@@ -64,7 +64,7 @@ def test_a_history_is_summed_in_windows_of_100(tmp_path: Path) -> None:
 
 def test_a_second_window_of_one_entry_is_enough(tmp_path: Path) -> None:
     file = write(tmp_path, history([[[1.5, 2]]] * 101))
-    windows = read_windows(file, most_experts=288)
+    windows = read_windows(file, slots=288)
     assert [window.tolist() for window in windows] == [[[150, 200]], [[1.5, 2]]]
 
 
@@ -94,7 +94,7 @@ good = [[1, 2], [3, 4]]
         (history([good] * 100 + [[[1, float("nan")]]]), r"load_history\[100\] has no"),
         (history([good] * 100 + [[[1, float("inf")]]]), r"load_history\[100\] has no"),
         (history([good] * 100 + [[[1, 2]]]), r"load_history\[100\] has shape \(1, 2\)"),
-        (history([[[1, 2, 3]]] * 101), "has 3 experts in a layer, and there are 2 slots"),
+        (history([[[1, 2, 3]]] * 101), "has 3 experts in a layer, and there are 3 slots"),
         (history([good] * 100 + [[[0, 0], [0, 0]]]), r"from load_history\[100\] on sum to 0"),
         (history([[[1e308, 0]]] * 101), r"from load_history\[0\] on sum to inf"),
     ],
@@ -102,20 +102,20 @@ good = [[1, 2], [3, 4]]
 def test_a_broken_history_is_refused(tmp_path: Path, content: Any, message: str) -> None:
     file = write(tmp_path, content)
     with pytest.raises(UserError, match=message) as caught:
-        read_windows(file, most_experts=2)
+        read_windows(file, slots=3)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"can't be read \(No such file"):
-        read_windows(tmp_path / "missing.json", most_experts=2)
+        read_windows(tmp_path / "missing.json", slots=3)
     with pytest.raises(UserError, match=r"can't be read \(Is a directory"):
-        read_windows(tmp_path, most_experts=2)
+        read_windows(tmp_path, slots=3)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "expert-load.json"
     file.write_bytes(b"\x80\x00")
     with pytest.raises(UserError, match="is not valid JSON"):
-        read_windows(file, most_experts=2)
+        read_windows(file, slots=3)

@@ -116,6 +116,13 @@ def test_slot_loads_by_hand() -> None:
     assert eplb_reference.slot_loads(slots, counts, loads).tolist() == expected
 
 
+def test_the_load_blind_plan_by_hand() -> None:
+    phy2log, logcnt = eplb.load_blind_plan(layers=2, experts=3, slots=7)
+    assert phy2log.tolist() == [[0, 1, 2, 0, 1, 2, 0]] * 2
+    assert logcnt.tolist() == [[3, 2, 2]] * 2
+    assert phy2log.dtype == logcnt.dtype == np.int64
+
+
 @pytest.mark.parametrize(
     ("loads", "expected"),
     [

@@ -78,8 +78,7 @@ def test_mutants_are_read_against_the_wild_type(tmp_path: Path) -> None:
     (protein,) = read_proteins(small(tmp_path, rows))
     read = {(letters(s), f) for s, f in zip(protein.sequences, protein.fitness, strict=True)}
     assert read == {
-        ("ACDEFG", 1),
-        ("ACDEFG", 2),
+        ("ACDEFG", 1.5),  # measured twice
         ("CCDEFG", 3),
         ("AADEFY", 4),
         ("ACDEFY", 5),  # A1A changes nothing
@@ -173,6 +172,16 @@ def test_the_order_of_the_rows_says_nothing() -> None:
     one, other = protein(*SINGLES, *TRIPLES), protein(*TRIPLES[::-1], *SINGLES[::-1])
     assert_array_equal(one.sequences, other.sequences)
     assert_array_equal(one.fitness, other.fitness)
+
+
+def test_repeated_measurements_are_averaged_whatever_their_order() -> None:
+    mutations = (((0, 1),), ((0, 1), (1, 1)))
+    rows = [(each, value) for each in mutations for value in (0.1, 0.7, 1e-17, 0.2)]
+    one, other = protein(*rows), protein(*rows[::-1])
+    assert_array_equal(one.sequences[:, :3], [[1, 0, 0], [1, 1, 0]])
+    assert one.fitness == pytest.approx([0.25, 0.25], rel=1e-15)
+    assert_array_equal(one.fitness, other.fitness)
+    assert protein(*[((), 1.7e308)] * 3).fitness == pytest.approx([1.7e308])
 
 
 def test_the_generator_is_seeded_and_leaves_the_global_one_alone() -> None:

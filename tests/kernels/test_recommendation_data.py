@@ -116,10 +116,21 @@ def test_watching_again_later_is_another_interaction() -> None:
     assert_array_equal(task.targets, [0])
 
 
-def test_a_user_with_one_interaction_is_left_out_with_the_video() -> None:
+def test_a_user_with_one_interaction_is_left_out_and_the_video_is_not() -> None:
     task = leave_one_out(interactions((1, 5, 1), (2, 6, 1), (2, 7, 2)))
     assert_array_equal(task.starts, [0, 1])
-    assert task.num_items == 2
+    assert_array_equal(task.items, [1])
+    assert_array_equal(task.targets, [2])
+    assert task.num_items == 3
+
+
+def test_a_video_in_no_history_need_not_be_a_target() -> None:
+    # Users 1, 2 and 3 watched 10 11 12, 10 13 and 99.
+    rows = [(1, 10, 1), (1, 11, 2), (1, 12, 3), (2, 10, 1), (2, 13, 2), (3, 99, 1)]
+    task = leave_one_out(interactions(*rows))
+    unseen = set(range(task.num_items)) - set(task.items.tolist())
+    assert unseen == {2, 3, 4}
+    assert_array_equal(task.targets, [2, 3])
 
 
 def test_long_histories_keep_their_end() -> None:
@@ -127,7 +138,7 @@ def test_long_histories_keep_their_end() -> None:
     task = leave_one_out(interactions(*rows, (2, 5, 0), (2, 2000, 1)))
     assert_array_equal(np.diff(task.starts), [MAX_HISTORY, 1])
     assert_array_equal(task.times[:MAX_HISTORY], np.arange(29, MAX_HISTORY + 29))
-    assert task.num_items == MAX_HISTORY + 3  # the kept ones, the target, videos 5 and 2000
+    assert task.num_items == MAX_HISTORY + 31  # those cut off too, and video 2000
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:

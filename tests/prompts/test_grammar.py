@@ -199,9 +199,7 @@ def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:
                     assert function.least <= len(node.args) <= function.most, ast.unparse(node)
 
 
-identifiers = st.text(min_size=1, max_size=8).filter(
-    lambda text: text.isidentifier() and not keyword.iskeyword(text)
-) | st.from_regex(r"[^\W\d]\w{0,10}", fullmatch=True).filter(
+identifiers = st.from_regex(r"[^\W\d]\w{0,10}", fullmatch=True).filter(
     lambda text: text.isidentifier() and not keyword.iskeyword(text)
 )
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Evaluation, Failure, Problem, Refusal
+from engine.core import (
+    INITIAL,
+    Direction,
+    Evaluation,
+    Failure,
+    KnownScore,
+    Problem,
+    Refusal,
+)
 from engine.problem import load_problem
 from engine.report import summarise, write_results
 from engine.settings import RunSettings
@@ -104,6 +112,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "best_score": 0.6125,
         "best_candidate": "0.0",
         "initial_score": 0.4990,
+        "best_known": {"score": 0.760, "source": "EvoX, highest of its published bests"},
         "prompt_tokens": 400,
         "cached_prompt_tokens": 288,
         "hit_rate": 288 / 400,
@@ -162,6 +171,33 @@ def test_a_summary_that_cannot_be_written_leaves_the_old_one(
         write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
     assert (tmp_path / "summary.json").read_text() == "an older one"
     assert not (tmp_path / "best.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("direction", "comparable", "expected"),
+    [
+        (Direction.MAXIMISE, (True, True, True), 3.0),
+        (Direction.MINIMISE, (True, True, True), 1.0),
+        (Direction.MAXIMISE, (True, True, False), 2.0),
+        (Direction.MINIMISE, (False, False, True), 3.0),
+        (Direction.MAXIMISE, (False, False, False), None),
+    ],
+)
+def test_the_best_known_score_is_the_best_that_compares(
+    settings: RunSettings,
+    problem: Problem,
+    history: RunHistory,
+    direction: Direction,
+    comparable: tuple[bool, ...],
+    expected: float | None,
+) -> None:
+    known = tuple(
+        KnownScore(score=score, source=f"paper {score}", comparable=compares)
+        for score, compares in zip((1.0, 2.0, 3.0), comparable, strict=True)
+    )
+    given = replace(problem, direction=direction, known_scores=known)
+    best = summarise(settings=settings, problem=given, history=history)["best_known"]
+    assert best == (expected and {"score": expected, "source": f"paper {expected}"})
 
 
 def test_the_summary_names_problem_and_model_as_given(

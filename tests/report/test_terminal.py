@@ -77,6 +77,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "best_candidate": "3.1",
         "best_score": 0.1234567890123,
         "initial_score": 0.1,
+        "best_known": {"score": 0.75, "source": "A [b]paper[/b], Table 1"},
         "candidates": 3,
         "valid": 2,
         "children": 4,
@@ -90,9 +91,13 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     print_result(folder=Path("runs[/red]/x"), summary=summary, program=program)
     out = capsys.readouterr().out
     assert program in out
-    assert "Best score 0.1234567890123 (initial 0.1)" in out
+    assert "Best score 0.1234567890123 (initial 0.1)\n" in out
+    assert "\nBest known score 0.75: A [b]paper[/b], Table 1\n3 candidates" in out
     assert "4 children in 1:01:01" in out
     assert "hit rate 62.5%" in out
     assert "\n7 screened out by cheap stages\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out
+
+    print_result(folder=Path("x"), summary=summary | {"best_known": None}, program=program)
+    assert "known" not in capsys.readouterr().out

@@ -246,6 +246,18 @@ def test_a_proposal_has_the_last_failed_attempts_at_its_parent(
         assert failures_shown(order, parent, iteration, failures) == shown
 
 
+def test_a_program_that_was_screened_out_is_no_failed_attempt() -> None:
+    search = search_with_failures([0, 1, 2, 3], failures=9)
+    screened = Evaluation(score=None, failure=Failure.SCREENED, message="s")
+    for name in ("3.0", "3.1"):
+        search.tell(name, screened)
+    shown = {
+        proposal.parent.id: [each.evaluation.message for each in proposal.failures]
+        for proposal in asked(search, range(4, 60))
+    }
+    assert shown == {INITIAL: ["a", "c"], "0.0": ["b"], "2.0": []}
+
+
 def test_an_attempt_has_its_program_and_its_verdict_the_first_one_told() -> None:
     search = search_with_failures([0, 1, 2, 3, 4, 5], failures=1)
     search.tell("3.0", failed("another"))
