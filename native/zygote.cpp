@@ -56,8 +56,7 @@ Zygote::Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector
 }
 
 std::optional<std::pair<std::uint32_t, nb::bytes>> Zygote::serve() {
-    const auto usual = static_cast<std::uint32_t>(inputs_.size() - 1);
-    bool in_child = prepare(usual);
+    bool in_child = prepare(static_cast<std::uint32_t>(inputs_.size() - 1));
     Request request;
     while (!in_child && receive_all(connection_, &request, sizeof request)) {
         std::string program(request.program_bytes, '\0');
@@ -77,7 +76,7 @@ std::optional<std::pair<std::uint32_t, nb::bytes>> Zygote::serve() {
         // Now, not before: the first program moves more of this process's own memory about than
         // all others, and each write to a huge page that a child shares splits it.
         if (!std::exchange(settled_, true)) make_forks_cheap();
-        in_child = prepare(usual);
+        in_child = prepare(stage_);  // the next program is most likely for the same stage
     }
     if (!in_child) {
         dismiss();
@@ -92,9 +91,7 @@ bool Zygote::prepare(std::uint32_t stage) {
     stage_ = stage;
     for (std::size_t i = 0; i < inputs_[stage].size(); ++i) {
         children_.emplace_back(walls_, limits_, inputs_[stage][i], results_[i]);
-        if (children_.back().is_self()) {
-            return true;
-        }
+        if (children_.back().is_self()) return true;
     }
     return false;
 }
