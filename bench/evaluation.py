@@ -3,8 +3,10 @@
 Method, for each problem and its initial program, full stage alone, everything warm: three things
 take turns, round by round, so that a change of the machine's speed meets them alike:
 
-- ``sandbox``: one worker, one program at a time; latency from the call to the verdict. Part of
-  it is ``process``, the program's own processes as the sandbox timed them, without their fork.
+- ``sandbox``: one worker, one program at a time, with a pause of `PAUSE` seconds before each, as a
+  model needs longer for a child; latency from the call to the verdict. The pause is when the worker
+  readies itself for the next program; with a full queue that time shows in ``per_second``. Part of
+  the latency is ``process``, the program's own processes as the sandbox timed them.
 - ``bare``: the same program, contract and scoring in one plain process (``bench.bare``).
 - ``floor``: the sandbox with an empty program: what walls, fork and answer cost by themselves.
 
@@ -59,6 +61,7 @@ from engine.problem import load_problem, shipped
 
 CORES = len(os.sched_getaffinity(0))
 WARM_UPS = 3
+PAUSE = 0.02
 EMPTY = "pass\n"
 CONVOLUTION = """\
 import numpy as np
@@ -84,6 +87,7 @@ def repeat(call: Callable[[], Evaluation], *, seconds: float) -> list[tuple[floa
     results: list[tuple[float, Evaluation]] = []
     began = time.perf_counter()
     while not results or time.perf_counter() - began < seconds:
+        time.sleep(PAUSE)
         started = time.perf_counter()
         evaluation = call()
         results.append((time.perf_counter() - started, evaluation))
