@@ -1,6 +1,6 @@
 """Running one program's text: executed as a module, called for each case, result as bytes.
 
-This runs in the child process that a worker forks for a candidate, beside the candidate's own
+This runs in the child process that the zygote forks for a candidate, beside the candidate's own
 code. So nothing here is trusted by anyone: the result is a tag and bytes (see ``wire``), which
 the trusted process checks again.
 """
