@@ -10,6 +10,9 @@ take turns, round by round, so that a change of the machine's speed meets them a
 - ``bare``: the same program, contract and scoring in one plain process (``bench.bare``).
 - ``floor``: the sandbox with an empty program: what walls, fork and answer cost by themselves.
 
+A zygote learns from the problem's initial program which pages of memory to make ready for a program
+that is to come. So the initial program is its best case.
+
 ``overhead`` = sandbox - bare: of the medians, over all rounds; with the lowest and highest of the
 rounds'; and p99 of sandbox minus the median of bare, the program's own jitter included. A problem
 that isolates its cases starts a process for each; ``processes`` says how many. ``per_second`` are

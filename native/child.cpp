@@ -48,7 +48,8 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-Child::Child(const Walls& walls, const Limits& limits, int input, int result) {
+Child::Child(const Walls& walls, const Limits& limits, const std::vector<Pages>& pages, int input,
+             int result) {
     Descriptor its_program, its_output, its_done;
     std::tie(its_program, program_pipe_) = make_pipe();
     std::tie(output_, its_output) = make_pipe();
@@ -72,6 +73,7 @@ Child::Child(const Walls& walls, const Limits& limits, int input, int result) {
     if (!walls.confine(limits, child_descriptors)) give_up("walls");
     const char word = word_ready;
     if (write(child_done, &word, 1) != 1) give_up("the zygote is gone");
+    make_ready(pages, STDIN_FILENO);
     program_ = read_all(STDIN_FILENO);
 }
 
@@ -89,6 +91,8 @@ void Child::start(const std::string& program) {
 
 // Not by its number, which may be another process's once it is reaped.
 void Child::end() const { syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0); }
+
+void Child::stop() const { syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGSTOP, nullptr, 0); }
 
 bool Child::has_ended() const {
     pollfd polled{pidfd_.get(), POLLIN, 0};

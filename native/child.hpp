@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "descriptor.hpp"
+#include "pages.hpp"
 #include "walls.hpp"
 
 namespace brood {
@@ -19,9 +20,10 @@ enum ChildWord : char { word_ready = 'R', word_returned = 'V', word_raised = 'F'
 
 class Child {
 public:
-    // Forks, in a process with one thread. The new process puts up the walls and then waits for a
-    // program; in it, `is_self` is true and `program` is that text.
-    Child(const Walls& walls, const Limits& limits, int input, int result);
+    // Forks, in a process with one thread. The new process puts up the walls, makes `pages` ready
+    // and waits for a program; in it, `is_self` is true and `program` is that text.
+    Child(const Walls& walls, const Limits& limits, const std::vector<Pages>& pages, int input,
+          int result);
     Child(Child&&) = default;
     Child& operator=(Child&&) = default;
 
@@ -30,12 +32,15 @@ public:
 
     // The rest is for the zygote. Hands the program over; one that has ended takes none.
     void start(const std::string& program);
+    // Lets it run no further; unlike its end, that takes no time.
+    void stop() const;
     void end() const;
     bool has_ended() const;
     // Waits until it has ended, by itself or not; returns its exit code, negated for a signal, and
     // 0 when it was reaped before.
     int reap();
 
+    pid_t pid() const { return pid_; }
     int pidfd() const { return pidfd_.get(); }
     int output() const { return output_.get(); }
     int done() const { return done_.get(); }

@@ -9,37 +9,14 @@
 #include "memory.hpp"
 
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <string>
 #include <sys/mman.h>
 #include <vector>
+
+#include "mappings.hpp"
 
 namespace brood {
 
 namespace {
-
-struct Mapping {
-    std::uintptr_t start = 0, end = 0;
-    char mode[5] = {};
-    unsigned long inode = 0;  // 0 for memory that is no file's
-
-    bool is(const char* wanted) const { return std::strcmp(mode, wanted) == 0; }
-};
-
-std::vector<Mapping> mappings() {
-    std::vector<Mapping> found;
-    std::ifstream maps("/proc/self/maps");
-    Mapping each;
-    for (std::string line; std::getline(maps, line);) {
-        if (std::sscanf(line.c_str(), "%lx-%lx %4s %*s %*s %lu", &each.start, &each.end, each.mode,
-                        &each.inode) == 4) {
-            found.push_back(each);
-        }
-    }
-    return found;
-}
 
 void merge_libraries() {
     const std::vector<Mapping> all = mappings();

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "arenas.hpp"
 #include "workers.hpp"
 #include "zygote.hpp"
 
@@ -53,11 +54,15 @@ NB_MODULE(_native, module) {
              nb::kw_only(), nb::arg("connection"), nb::arg("inputs"), nb::arg("results"),
              nb::arg("seconds"), nb::arg("memory_bytes"), nb::arg("readable"))
         .def("serve", &Zygote::serve,
-             "Serve until the connection ends; returns the stage and the program in each child, "
-             "None otherwise.")
+             "Rehearse the first program without an answer, then serve until the connection ends; "
+             "returns the stage and the program in each child, None otherwise.")
         .def_prop_ro("missing_walls", [](const Zygote& each) { return each.walls().missing(); },
                      "Each wall that this machine lacks, and why.");
 
+    module.def("gather_arenas", &gather_arenas,
+               "Have Python and the C library keep what they allocate from now on together.");
+    module.def("end_arenas", &end_arenas,
+               "Give back the addresses that `gather_arenas` took and that are not in use.");
     module.def("enter_namespaces", &enter_namespaces,
                "Move this process into network, IPC and mount namespaces of its own; '', or why "
                "not.");

@@ -1,7 +1,8 @@
 // What a pinned thread and its zygote say to each other, over a stream socket of one machine.
 //
 // Thread to zygote: a Request and the program's text. Zygote to thread: a Reply, one double for
-// each process that ran (its wall seconds), and the end of what the program printed.
+// each process that ran (its wall seconds), and the end of what the program printed. The first
+// request is a rehearsal with a program that can be trusted; it gets no reply.
 #pragma once
 
 #include <cstddef>

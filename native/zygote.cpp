@@ -1,8 +1,11 @@
 // Children are forked before there is a program for them, all that one program needs, and wait
 // behind their walls. So a program starts at once, and a case that has a process of its own can
-// find nothing in it of what happened in another case's. They run one after the other. The answer
-// is sent before the dead are reaped and the next ones forked, so that this goes on while the
-// result is being scored.
+// find nothing in it of what happened in another case's. They run one after the other. A child that
+// is done is stopped, and killed when the answer has been read: its end takes milliseconds on the
+// core that is to judge.
+//
+// The first program comes from the problem itself. Which pages it touches is what each later child
+// makes ready while it waits; nothing is learned from programs that are evaluated.
 
 #include "zygote.hpp"
 
@@ -28,6 +31,8 @@ namespace brood {
 namespace {
 
 constexpr int kill_rounds = 5000;
+constexpr int give_way_milliseconds = 2;  // judging takes less
+constexpr double rehearsal_seconds = 1.0;  // at most; the first request waits for it
 constexpr std::chrono::milliseconds look_interval{50};  // how often a child's threads are counted
 
 // Frees the memory behind a result: what the last program left there is gone.
@@ -56,41 +61,64 @@ Zygote::Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector
 }
 
 std::optional<std::pair<std::uint32_t, nb::bytes>> Zygote::serve() {
-    bool in_child = prepare(static_cast<std::uint32_t>(inputs_.size() - 1));
-    Request request;
-    while (!in_child && receive_all(connection_, &request, sizeof request)) {
-        std::string program(request.program_bytes, '\0');
-        if (request.stage >= inputs_.size() ||
-            !receive_all(connection_, program.data(), program.size())) {
-            break;
-        }
-        if (!is_ready_for(request.stage)) {
+    std::uint32_t stage = 0;
+    std::string program;
+    if (!receive(stage, program)) return std::nullopt;
+    bool in_child = rehearse(stage, program);
+    while (!in_child && receive(stage, program)) {
+        if (!is_ready_for(stage)) {
             dismiss();
-            in_child = prepare(request.stage);
+            in_child = prepare(stage);
             if (in_child) break;
         }
-        run(program);
-        dismiss();
+        std::vector<double> seconds;
+        answer(run(program, seconds_.count(), seconds), seconds);
         explicit_bzero(program.data(), program.size());  // no later child is to find it
+        give_way();
+        dismiss();
         output_.wipe();
-        // Now, not before: the first program moves more of this process's own memory about than
-        // all others, and each write to a huge page that a child shares splits it.
-        if (!std::exchange(settled_, true)) make_forks_cheap();
         in_child = prepare(stage_);  // the next program is most likely for the same stage
     }
     if (!in_child) {
         dismiss();
         return std::nullopt;
     }
-    const std::string& program = children_.back().program();
-    return {{stage_, nb::bytes(program.data(), program.size())}};
+    const std::string& text = children_.back().program();
+    return {{stage_, nb::bytes(text.data(), text.size())}};
+}
+
+bool Zygote::receive(std::uint32_t& stage, std::string& program) {
+    Request request;
+    if (!receive_all(connection_, &request, sizeof request) || request.stage >= inputs_.size()) {
+        return false;
+    }
+    stage = request.stage;
+    program.assign(request.program_bytes, '\0');
+    return receive_all(connection_, program.data(), program.size());
+}
+
+// Runs a program that can be trusted, to learn which pages programs touch. Then prepares children
+// for the first one that counts; returns as `prepare` does.
+bool Zygote::rehearse(std::uint32_t stage, const std::string& program) {
+    std::vector<double> seconds;
+    for (const bool last : {false, true}) {
+        if (prepare(stage)) return true;
+        run(program, std::min(seconds_.count(), rehearsal_seconds), seconds);
+        if (last) pages_ = touched_pages(children_.back().pid());
+        dismiss();
+        output_.wipe();
+        // Now, not before: the first run moves more of this process's own memory about than all
+        // others, and each write to a huge page that a child shares splits it.
+        if (!last) make_forks_cheap();
+    }
+    return prepare(stage);
 }
 
 // Forks the children for a program of `stage`. Returns true in each of them, false in the zygote.
 bool Zygote::prepare(std::uint32_t stage) {
     stage_ = stage;
     for (std::size_t i = 0; i < inputs_[stage].size(); ++i) {
-        children_.emplace_back(walls_, limits_, inputs_[stage][i], results_[i]);
+        children_.emplace_back(walls_, limits_, pages_, inputs_[stage][i], results_[i]);
         if (children_.back().is_self()) return true;
     }
     return false;
@@ -109,27 +137,34 @@ void Zygote::dismiss() {
     if (!walls_.forbids_processes()) end_orphans();
 }
 
-// Has the prepared children run a program, and answers for it.
-void Zygote::run(const std::string& program) {
-    std::vector<double> seconds;
+// Has the prepared children run a program for at most `allowed` seconds; adds those of each process.
+Reply Zygote::run(const std::string& program, double allowed, std::vector<double>& seconds) {
     Reply reply{};
-    double left = seconds_.count();
     for (std::size_t i = 0; i < children_.size(); ++i) clear_result(results_[i]);
     for (Child& child : children_) {
         const auto started = Clock::now();
         child.start(program);
         reply.ended = watch(child, started + std::chrono::duration_cast<Clock::duration>(
-                                                 std::chrono::duration<double>(left)));
+                                                 std::chrono::duration<double>(allowed)));
         seconds.push_back(std::chrono::duration<double>(Clock::now() - started).count());
-        left -= seconds.back();
+        allowed -= seconds.back();
         if (reply.ended == Ended::exited || reply.ended == Ended::unconfined) {
             reply.exit_code = child.reap();
         }
         reply.peak_bytes = std::max(reply.peak_bytes, child.peak_bytes());
+        child.stop();
+        if (reply.ended != Ended::done || child_failed_ || &child == &children_.back()) break;
         child.end();
-        if (reply.ended != Ended::done || child_failed_) break;
+        child.reap();  // what its end costs is not to be counted in the next one's time
     }
-    answer(reply, seconds);
+    return reply;
+}
+
+// Lets the thread on the same core judge first: ending a child and forking the next one would keep
+// it waiting. The next request ends this early.
+void Zygote::give_way() const {
+    pollfd polled{connection_, POLLIN, 0};
+    poll(&polled, 1, give_way_milliseconds);
 }
 
 void Zygote::answer(Reply reply, const std::vector<double>& seconds) {

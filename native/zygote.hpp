@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "child.hpp"
+#include "pages.hpp"
 #include "printed.hpp"
 #include "protocol.hpp"
 #include "walls.hpp"
@@ -28,7 +29,7 @@ public:
     Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector<int> results,
            double seconds, std::uint64_t memory_bytes, const std::vector<std::string>& readable);
 
-    // Serves until the connection ends. Returns the stage and the program's text in each forked
+    // Rehearses the first program, then serves until the connection ends. Returns the stage and the program's text in each forked
     // child, and nothing in the zygote itself.
     std::optional<std::pair<std::uint32_t, nanobind::bytes>> serve();
 
@@ -37,13 +38,16 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
+    bool receive(std::uint32_t& stage, std::string& program);
+    bool rehearse(std::uint32_t stage, const std::string& program);
     bool prepare(std::uint32_t stage);
     bool is_ready_for(std::uint32_t stage) const;
     void dismiss();
-    void run(const std::string& program);
+    Reply run(const std::string& program, double allowed, std::vector<double>& seconds);
     Ended watch(const Child& child, Clock::time_point deadline);
     std::optional<Ended> hear(const Child& child);
     void answer(Reply reply, const std::vector<double>& seconds);
+    void give_way() const;
     void end_orphans();
 
     int connection_;
@@ -54,9 +58,9 @@ private:
     Walls walls_;
     std::vector<Child> children_;  // one for each process that a program of `stage_` needs
     std::uint32_t stage_ = 0;
+    std::vector<Pages> pages_;  // what each child makes ready
     bool child_confined_ = false;
     bool child_failed_ = false;
-    bool settled_ = false;
     Printed output_;
 };
 

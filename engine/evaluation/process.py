@@ -28,6 +28,7 @@ START_SECONDS = 120.0
 """How long a zygote may take to import its libraries, on a busy machine with a cold disk."""
 
 _STALL_SECONDS = 5
+_REQUEST = struct.Struct("@II")  # as in native/protocol.hpp
 _LOG_CHARACTERS = 500
 _GREETING_BYTES = 64 << 10
 _ONE_THREAD = (
@@ -65,6 +66,8 @@ class ZygoteProcess:
         Raises:
             OSError: no process could be started.
         """
+        self._stage = len(problem.stages) - 1
+        self._rehearsal = problem.initial_program.encode(errors="surrogatepass")
         self._log = folder.with_suffix(".log")
         self._socket, theirs = socket.socketpair()
         setup = Setup(
@@ -93,6 +96,8 @@ class ZygoteProcess:
     def wait_ready(self) -> Mapping[str, str]:
         """Wait until the zygote is warm; return the walls that it lacks, each with the reason.
 
+        It goes on to rehearse the problem's initial program; the first request waits for that.
+
         Raises:
             NotStarted: it ended instead, or took longer than `START_SECONDS`.
         """
@@ -116,6 +121,10 @@ class ZygoteProcess:
                 socket.SOL_SOCKET, option, struct.pack("@ll", _STALL_SECONDS, 0)
             )
         missing: dict[str, str] = json.loads(greeting)
+        try:
+            self._socket.sendall(_REQUEST.pack(self._stage, len(self._rehearsal)) + self._rehearsal)
+        except OSError as error:
+            raise NotStarted(str(error)) from error
         return missing
 
     def kill(self) -> None:

@@ -81,6 +81,7 @@ class Setup:
 def main() -> None:
     """Serve programs until the connection ends; in a forked child, run one instead."""
     setup = Setup(**json.loads(sys.argv.pop()))
+    _native.gather_arenas()  # now: what is imported from here on stays for good
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=9)
     _native.adopt_orphans()
@@ -90,6 +91,7 @@ def main() -> None:
         None if setup.isolate_cases else decode_cases(read_input(inputs[0]))
         for inputs in setup.inputs
     ]
+    _native.end_arenas()  # now: a child's memory limit is computed from what is mapped
     zygote = _native.Zygote(
         connection=setup.connection,
         inputs=setup.inputs,
@@ -129,7 +131,6 @@ def _warm_up(modules: list[str]) -> None:
         return result
 
     numba.njit(total)(np.ones(2))  # the first compilation loads the compiler's own tables
-    np.empty(4_000_000)  # freed at once: from then on, malloc keeps what such arrays leave
     random.seed(0)  # every candidate starts from the same state, on every worker
     np.random.seed(0)
     gc.collect()

@@ -15,11 +15,12 @@ READ_STANDARD_INPUT = [["0", "0x0"], ["63", "0x0"]]  # on x86_64, on aarch64
 
 
 def running(zygote: int) -> list[int]:
-    """Return the living processes below ``zygote`` that do not wait for a program."""
+    """Return the living processes below ``zygote`` that neither wait for a program nor are done."""
     return [
         pid
         for pid in descendants(zygote)
         if command(pid)
+        and "(stopped)" not in Path(f"/proc/{pid}/status").read_text()
         and Path(f"/proc/{pid}/syscall").read_text().split()[:2] not in READ_STANDARD_INPUT
     ]
 
