@@ -22,60 +22,16 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.runs import run_in_memory
 from engine import config
-from engine.core import INITIAL, Problem
-from engine.evaluation import Cascade, EvaluatorPool
+from engine.evaluation import EvaluatorPool
 from engine.inference import LanguageModel, find_weights, prepare
-from engine.loop import Loop
 from engine.problem import load_problem
-from engine.prompts import Operator, make_operators
-from engine.search import Search
-from engine.settings import RunSettings
-from engine.store import Event, Recorded, RunHistory, Verdict
-
-
-def run_once(
-    *,
-    settings: RunSettings,
-    problem: Problem,
-    model: LanguageModel,
-    pool: EvaluatorPool,
-    operators: Mapping[str, Operator],
-    seconds: float,
-) -> RunHistory:
-    """Run the loop in memory for ``seconds``; children cut off by the end are not counted."""
-    history = RunHistory(direction=problem.direction)
-    search = Search(settings=settings.search, direction=problem.direction, seed=settings.seed)
-    began = time.monotonic()
-
-    def record(event: Event) -> None:
-        history.fold(Recorded(session=0, elapsed=time.monotonic() - began, event=event))
-
-    first = pool.evaluate(problem.initial_program)
-    record(Verdict.of(INITIAL, first, program=problem.initial_program))
-    search.admit(INITIAL, problem.initial_program, iteration=-1)
-    search.tell(INITIAL, first)
-    Loop(
-        settings=settings,
-        history=history,
-        record=record,
-        search=search,
-        operators=operators,
-        model=model,
-        evaluator=Cascade(
-            pool=pool,
-            problem=problem,
-            settings=settings.evaluation.cascade,
-            seed=settings.seed,
-        ),
-        stopped=lambda: time.monotonic() - began >= seconds,
-    ).run()
-    return history
+from engine.store import RunHistory
 
 
 def figures(histories: list[RunHistory]) -> dict[str, Any]:
@@ -128,21 +84,18 @@ def main(arguments: list[str]) -> None:
     histories: dict[str, list[RunHistory]] = {name: [] for name in names}
     with EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool:
         model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
-        operators = make_operators(
-            problem=problem, tokenizer=model, max_tokens=settings.model.max_tokens
-        )
         for seed in seeds:
             for name in names:
                 one = replace(
                     settings, seed=seed, search=replace(settings.search, operators={name: 1.0})
                 )
-                history = run_once(
+                ends = time.monotonic() + float(options["seconds"])
+                history, _ = run_in_memory(
                     settings=one,
                     problem=problem,
                     model=model,
                     pool=pool,
-                    operators=operators,
-                    seconds=float(options["seconds"]),
+                    stopped=lambda _, ends=ends: time.monotonic() >= ends,
                 )
                 histories[name].append(history)
                 print(f"seed {seed} {name}: {figures([history])}", flush=True)

@@ -159,15 +159,24 @@ def _check_known(override: Override, valid: Sequence[str]) -> None:
     raise UserError(f"{given!r} adds or removes a key; only key=value is taken")
 
 
-_GROUPS = ("problem", "model")
-_TEXT_KEYS = ("problem.path", "model.path", "model.cache_dir", "data", "runs", "name")
+_GROUPS = ("problem", "model", "cache")
+_TEXT_KEYS = (
+    "problem.path",
+    "model.path",
+    "model.cache_dir",
+    "cache.folder",
+    "cache.server",
+    "data",
+    "runs",
+    "name",
+)
 
 
 def _options(group: str) -> list[str]:
     if group == "problem":
         return sorted(shipped())
-    if group == "model":
-        return sorted(path.stem for path in (_CONF / "model").glob("*.yaml"))
+    if group in ("model", "cache"):
+        return sorted(path.stem for path in (_CONF / group).glob("*.yaml"))
     return []
 
 
@@ -195,10 +204,14 @@ def _values(config: DictConfig) -> dict[str, Any]:
     values["problem"] = str(_full(values["problem"]["path"], "problem.path"))
     if values["data"] is not None:
         values["data"] = str(_full(values["data"], "data", "a file or a folder, or null"))
-    model = values["model"]
+    model, cache = values["model"], values["cache"]
+    ours = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
     if model["cache_dir"] is None:
-        model["cache_dir"] = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
+        model["cache_dir"] = ours
     model["cache_dir"] = str(_full(model["cache_dir"], "model.cache_dir"))
+    if cache["folder"] is None:
+        cache["folder"] = f"{ours}/kv"
+    cache["folder"] = str(_full(cache["folder"], "cache.folder"))
     if model["path"]:
         folder = _full(model["path"], "model.path")
         if folder.is_dir():

@@ -1,13 +1,14 @@
 """The values that travel between the parts of the engine.
 
 Covers: what a problem is, and the small frozen records that each step of the loop hands to the
-next one (ask, compose, generate, parse, evaluate, tell). Nothing here computes, reads a file or
+next one (ask, compose, generate, parse, evaluate, tell). Nothing here decides, reads a file or
 imports another part of the engine, so every part may import this module.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -226,17 +227,40 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """A step of a parent's lineage: what was asked about a program, and the model's answer.
+
+    The answer became the next turn's candidate, or the parent itself.
+
+    Attributes:
+        candidate: the program that was asked about.
+        operator: name of the operator that asked.
+        failures: the failed attempts that were shown with it.
+        answer: the completion.
+        answer_ids: the same as sampled: other tokens than its text would be encoded to, perhaps.
+    """
+
+    candidate: Candidate
+    operator: str
+    failures: tuple[Attempt, ...]
+    answer: str
+    answer_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Proposal:
     """What the search asks for next: K children of one parent.
 
     Attributes:
         iteration: counts from 0; all randomness of the iteration derives from it and the seed.
         parent: the program to change.
-        history: the best other programs, to be shown beside the parent, worst first.
-        failures: the last failed attempts at changing this parent, oldest first.
+        history: the programs to be shown beside the parent, in the order to show them.
         operator: name of the operator that makes the change.
         k: number of children.
         seed: for the operator's own choices and the sampling of the children.
+        failures: the last failed attempts at changing this parent, oldest first.
+        lineage: how the parent came to be, from the first program on.
+        compactions: how often the history was compacted before this proposal.
     """
 
     iteration: int
@@ -246,6 +270,8 @@ class Proposal:
     k: int
     seed: int
     failures: tuple[Attempt, ...] = ()
+    lineage: tuple[Turn, ...] = ()
+    compactions: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -267,12 +293,61 @@ class Gap:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Preference:
+    """That a parent was taken because its prompt was cached, and what that cost and saved.
+
+    Attributes:
+        drawn: id of the parent that the search had drawn.
+        score_given_up: by how much its score was better than that of the parent taken; below 0
+            if it was worse.
+        tokens_saved: prompt tokens that its prompt would have had to compute beyond.
+    """
+
+    drawn: str
+    score_given_up: float
+    tokens_saved: int
+
+
+class Part(enum.StrEnum):
+    """What a block of a prompt holds."""
+
+    TASK = "task"  # the system message and the problem
+    HISTORY = "history"  # an earlier program and its score
+    PARENT = "parent"  # the program to change
+    ANSWER = "answer"  # what the model itself wrote, in a transcript
+    ASK = "ask"  # what is asked for; for an infill, the parent up to the gap
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """A part of a prompt that was tokenised by itself, and is the same wherever it stands."""
+
+    part: Part
+    text: str
+    token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChatFrame:
+    """What a model's chat template puts round the messages.
+
+    Attributes:
+        opening: before the first user message; the system message stands in it.
+        closing: between a user message and the answer.
+        turn: between an answer and the next user message.
+    """
+
+    opening: str
+    closing: str
+    turn: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
     """One prompt for K children, and what the operator needs to read their completions.
 
     Attributes:
-        token_ids: the prompt as the model sees it.
-        text: the same as text, for people.
+        blocks: what it consists of, in order.
         stop: strings that end a completion.
         max_tokens: the most tokens that a completion may have.
         banned: tokens that a completion may not hold; an infill bans the one that the parent
@@ -281,13 +356,22 @@ class Prompt:
         gap: what an infill leaves out of the parent; None for other operators.
     """
 
-    token_ids: tuple[int, ...]
-    text: str
+    blocks: tuple[Block, ...]
     stop: tuple[str, ...]
     max_tokens: int
     banned: tuple[int, ...] = ()
     grammar: str | None = None
     gap: Gap | None = None
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The prompt as the model sees it."""
+        return tuple(itertools.chain.from_iterable(block.token_ids for block in self.blocks))
+
+    @property
+    def text(self) -> str:
+        """The prompt for people."""
+        return "".join(block.text for block in self.blocks)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -297,20 +381,36 @@ class Generation:
     Attributes:
         index: which of the K children it is.
         text: the completion.
+        token_ids: the same as sampled, with the end-of-answer token if there was one.
         finish_reason: ``stop``, ``length`` or ``abort``.
         prompt_tokens: tokens of the prompt.
         cached_prompt_tokens: those of them whose KV was in the prefix cache.
-        generated_tokens: tokens sampled.
         llm_seconds: engine time spent since the previous child finished (or the call began).
     """
 
     index: int
     text: str
+    token_ids: tuple[int, ...]
     finish_reason: str
     prompt_tokens: int
     cached_prompt_tokens: int
-    generated_tokens: int
     llm_seconds: float
+
+    @property
+    def generated_tokens(self) -> int:
+        """Tokens sampled."""
+        return len(self.token_ids)
+
+
+class Miss(enum.StrEnum):
+    """Why a prompt token had to be computed; see ``engine.inference.misses``."""
+
+    COLD = "cold"  # no earlier call of this session held the task
+    NEW = "new"  # text that no earlier call of this session held
+    MOVED = "moved"  # an earlier call held the text, behind another start
+    COMPACTION = "compaction"  # the same, because the history was compacted
+    EVICTED = "evicted"  # an earlier call held it behind the same start
+    ALIGNMENT = "alignment"  # the end of the prompt, which fills no block of the cache
 
 
 class Refusal(enum.StrEnum):

@@ -14,13 +14,15 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.core import Evaluation, Generation, Prompt, Proposal, Refusal
+from engine.core import Evaluation, Generation, Miss, Preference, Prompt, Proposal, Refusal
 from engine.evaluation import SwitchedOff
-from engine.inference import LanguageModel, Sampling
+from engine.inference import LanguageModel, MissLedger, Sampling
 from engine.prompts import Operator
+from engine.restore import entry_of
 from engine.search import Search
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, RunHistory, ScreenOff, Verdict
+from engine.warmest import WarmestParent
 
 
 class Evaluator(Protocol):
@@ -76,6 +78,13 @@ class Loop:
         self._model = model
         self._evaluator = evaluator
         self._stopped = stopped
+        self._warmest = WarmestParent(
+            search=search,
+            operators=operators,
+            model=model,
+            tolerance=settings.search.prefer_cached,
+        )
+        self._misses = MissLedger(block_size=model.block_size)
         self._longest_parent = min(each.longest_parent for each in operators.values())
         self._deadline = time.monotonic() + self._seconds_left()
 
@@ -91,13 +100,17 @@ class Loop:
             iteration += 1
 
     def _iterate(self, iteration: int) -> None:
-        proposal = self._search.ask(iteration)
+        call = self._history.calls.get(iteration)
+        preference: Preference | None = None
+        if call is None:
+            proposal, preference = self._warmest.choose(self._search.ask(iteration))
+        else:
+            proposal = self._search.ask(iteration, parent_id=call.parent)
         operator = self._operators[proposal.operator]
         prompt = operator.compose(proposal)
         sampling = self._sampling(proposal, prompt)
-        call = self._history.calls.get(iteration)
         if call is None:
-            call = _call(proposal, prompt, sampling)
+            call = _call(proposal, prompt, sampling, preference)
             self._record(call)
         missing = self._history.missing(call)
         if missing:
@@ -113,13 +126,17 @@ class Loop:
     ) -> None:
         """Generate the children numbered in ``sampling``, handing each on as it finishes."""
         numbers = list(sampling)
+        misses = self._misses.begin(prompt, compactions=proposal.compactions)
         fan = self._model.fanout(token_ids=prompt.token_ids, sampling=list(sampling.values()))
         while fan.is_running:
             for generation in fan.step():
                 program = operator.parse(
                     parent=proposal.parent, prompt=prompt, generation=generation
                 )
-                self._take(proposal, numbers[generation.index], generation, program)
+                cached = generation.cached_prompt_tokens
+                # An abort before the first token leaves nothing counted.
+                missed = misses.of_child(cached) if generation.prompt_tokens else {}
+                self._take(proposal, numbers[generation.index], generation, program, missed)
             self._tell(self._evaluator.completed(timeout=0))
             if self._stopped():
                 fan.close()  # a resumed run generates what is not recorded
@@ -128,7 +145,12 @@ class Loop:
                     fan.abort(number)
 
     def _take(
-        self, proposal: Proposal, index: int, generation: Generation, program: str | None
+        self,
+        proposal: Proposal,
+        index: int,
+        generation: Generation,
+        program: str | None,
+        missed: Mapping[Miss, int],
     ) -> None:
         """Record a child, and have it evaluated if it is worth it."""
         refusal = self._search.refusal(program, parent=proposal.parent)
@@ -143,19 +165,18 @@ class Loop:
             parent=proposal.parent.id,
             operator=proposal.operator,
             completion=generation.text,
+            completion_ids=generation.token_ids,
             finish_reason=generation.finish_reason,
             program=program,
             refusal=refusal,
             prompt_tokens=generation.prompt_tokens,
             cached_prompt_tokens=generation.cached_prompt_tokens,
-            generated_tokens=generation.generated_tokens,
             llm_seconds=generation.llm_seconds,
+            missed=missed,
         )
         self._record(child)
         if refusal is None and program is not None:
-            self._search.admit(
-                child.id, program, iteration=child.iteration, parent=proposal.parent.id
-            )
+            self._search.admit(entry_of(child, program))
             self._submit(child.id, program, child.iteration)
 
     def _submit(self, candidate_id: str, program: str, iteration: int) -> None:
@@ -208,7 +229,12 @@ class Loop:
         return full or time.monotonic() >= self._deadline
 
 
-def _call(proposal: Proposal, prompt: Prompt, sampling: Iterable[Sampling]) -> Call:
+def _call(
+    proposal: Proposal,
+    prompt: Prompt,
+    sampling: Iterable[Sampling],
+    preference: Preference | None,
+) -> Call:
     return Call(
         iteration=proposal.iteration,
         parent=proposal.parent.id,
@@ -218,4 +244,5 @@ def _call(proposal: Proposal, prompt: Prompt, sampling: Iterable[Sampling]) -> C
         prompt_tokens=len(prompt.token_ids),
         temperatures=tuple(each.temperature for each in sampling),
         seeds=tuple(each.seed for each in sampling),
+        preference=preference,
     )

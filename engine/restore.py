@@ -6,11 +6,16 @@ how a run begins or goes on: ``engine.run``.
 
 from __future__ import annotations
 
+import functools
+
 from engine.core import INITIAL, Problem
 from engine.evaluation import Cascade, StagePool
-from engine.search import Search
+from engine.prompts import Tokenizer
+from engine.search import Entry, Search
 from engine.settings import RunSettings
-from engine.store import EventLog, RunHistory
+from engine.store import Child, EventLog, RunHistory
+
+_SIZES_KEPT = 4096  # of the programs asked about last; a history has tens
 
 
 def replay(log: EventLog, problem: Problem) -> RunHistory:
@@ -21,21 +26,42 @@ def replay(log: EventLog, problem: Problem) -> RunHistory:
     return history
 
 
-def new_search(settings: RunSettings, problem: Problem) -> Search:
+def new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) -> Search:
     """Return a search that knows nothing yet."""
-    return Search(settings=settings.search, direction=problem.direction, seed=settings.seed)
+    return Search(
+        settings=settings.search,
+        prompts=settings.prompts,
+        direction=problem.direction,
+        seed=settings.seed,
+        size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
+    )
 
 
-def told_search(settings: RunSettings, problem: Problem, history: RunHistory) -> Search:
+def told_search(
+    settings: RunSettings, problem: Problem, history: RunHistory, tokenizer: Tokenizer
+) -> Search:
     """Return a search that knows everything that is recorded."""
-    search = new_search(settings, problem)
-    search.admit(INITIAL, history.program_of(INITIAL), iteration=-1)
+    search = new_search(settings, problem, tokenizer)
+    search.admit(Entry(id=INITIAL, program=history.program_of(INITIAL)))
     for child in history.children.values():
         if child.refusal is None and child.program is not None:
-            search.admit(child.id, child.program, iteration=child.iteration, parent=child.parent)
+            search.admit(entry_of(child, child.program))
     for verdict in history.verdicts.values():
         search.tell(verdict.candidate, verdict.evaluation())
     return search
+
+
+def entry_of(child: Child, program: str) -> Entry:
+    """Return what the search is to know of a child that is evaluated."""
+    return Entry(
+        id=child.id,
+        program=program,
+        iteration=child.iteration,
+        parent=child.parent,
+        operator=child.operator,
+        answer=child.completion,
+        answer_ids=child.completion_ids,
+    )
 
 
 def new_cascade(settings: RunSettings, problem: Problem, pool: StagePool) -> Cascade:

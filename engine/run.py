@@ -25,12 +25,21 @@ import engine
 from engine import config
 from engine.core import INITIAL, Problem, UserError
 from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
-from engine.inference import LanguageModel, find_weights, is_cpu_build, prepare
+from engine.inference import (
+    KVServer,
+    LanguageModel,
+    chunk_tokens,
+    find_weights,
+    is_cpu_build,
+    kv_server,
+    kv_transfer,
+    prepare,
+)
 from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
-from engine.restore import new_cascade, new_search, replay, told_cascade, told_search
+from engine.restore import new_cascade, replay, told_cascade, told_search
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
 
@@ -68,16 +77,15 @@ def _start(settings: RunSettings) -> int:
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = _problem(settings)
     weights = find_weights(settings.model)
-    with EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool:
+    with (
+        _kv_server(settings, weights) as server,  # starts while the rest does
+        EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
+    ):
         verdict = _first_verdict(new_cascade(settings, problem, pool), problem)
         _check_sandbox(settings, pool, cores)
-        with _language_model(settings, weights) as model:
+        with _language_model(settings, weights, server) as model:
             operators = _operators(settings, problem, model)
-            search = new_search(settings, problem)
-            search.admit(INITIAL, problem.initial_program, iteration=-1)
-            search.tell(INITIAL, verdict.evaluation())
-            for operator in operators.values():
-                operator.compose(search.ask(0))  # a task that is too long fails here
+            _check_length(problem, model, operators)
             session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
             create_run(
                 folder,
@@ -115,8 +123,9 @@ def _resume(arguments: Sequence[str]) -> int:
             return run.finish(stopped=False)
         weights = find_weights(settings.model)
         with (
+            _kv_server(settings, weights) as server,
             EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
-            _language_model(settings, weights) as model,
+            _language_model(settings, weights, server) as model,
         ):
             _check_sandbox(settings, pool, cores)
             return run.evolve(log, pool, model, _operators(settings, problem, model))
@@ -158,7 +167,7 @@ class _Run:
                 settings=self.settings,
                 history=self.history,
                 record=record,
-                search=told_search(self.settings, self.problem, self.history),
+                search=told_search(self.settings, self.problem, self.history, model),
                 operators=operators,
                 model=model,
                 evaluator=told_cascade(self.settings, self.problem, self.history, pool),
@@ -215,9 +224,27 @@ def _first_verdict(cascade: Cascade, problem: Problem) -> Verdict:
 
 
 @contextmanager
-def _language_model(settings: RunSettings, weights: Path) -> Iterator[LanguageModel]:
+def _kv_server(settings: RunSettings, weights: Path) -> Iterator[KVServer | None]:
+    """Hold the run's LMCache server, if it is to have one; it outlives the model."""
+    if settings.cache.kind == "none":
+        yield None
+        return
+    tokens = chunk_tokens(settings=settings.model, folder=weights)
+    with kv_server(settings.cache, chunk_tokens=tokens, on_gpu=not is_cpu_build()) as server:
+        yield server
+
+
+@contextmanager
+def _language_model(
+    settings: RunSettings, weights: Path, server: KVServer | None
+) -> Iterator[LanguageModel]:
     _log.info("loading %s", settings.model.name)
-    model = LanguageModel(settings=settings.model, folder=weights, seed=settings.seed)
+    model = LanguageModel(
+        settings=settings.model,
+        folder=weights,
+        seed=settings.seed,
+        kv_transfer=kv_transfer(server, weights=weights),
+    )
     try:
         yield model
     finally:
@@ -228,8 +255,27 @@ def _operators(
     settings: RunSettings, problem: Problem, model: LanguageModel
 ) -> Mapping[str, Operator]:
     """Return the operators of the run's mix."""
-    every = make_operators(problem=problem, tokenizer=model, max_tokens=settings.model.max_tokens)
+    every = make_operators(
+        problem=problem,
+        tokenizer=model,
+        max_tokens=settings.model.max_tokens,
+        prompts=settings.prompts,
+    )
     return {name: every[name] for name, weight in settings.search.operators.items() if weight > 0}
+
+
+def _check_length(
+    problem: Problem, model: LanguageModel, operators: Mapping[str, Operator]
+) -> None:
+    """Refuse a task that leaves the initial program no room, before there is a run."""
+    tokens = len(model.encode(problem.initial_program))
+    for name, operator in operators.items():
+        if tokens > operator.longest_parent:
+            raise UserError(
+                f"the initial program of {problem.folder} has {tokens} tokens, and a prompt of "
+                f"operator {name} has room for {max(0, operator.longest_parent)} beside its task; "
+                "raise model.max_model_len"
+            )
 
 
 @contextmanager

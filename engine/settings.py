@@ -7,15 +7,19 @@ they come from: ``engine.config`` composes them from Hydra groups and the comman
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.core import UserError
 
+CACHES = ("none", "lmcache")
 OPERATORS = ("infill", "rewrite", "diff")
+LAYOUTS = ("classic", "stable", "transcript")
 MOST_CHILDREN = 4096
 MOST_WORKERS = 1024
 MOST_SCORES = 1 << 20
+MOST_TOKENS = 1 << 24
 FEWEST_SCORES = 16
 """Scores without which a cheap stage has no threshold."""
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
@@ -47,6 +51,26 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CacheSettings:
+    """Where the KV of prompts outlives the process that computed it.
+
+    Attributes:
+        kind: ``none``, or ``lmcache`` for an LMCache server beside the run.
+        memory_gb: the server's memory tier, in GiB; less where shared memory is short.
+        disk_gb: the disk tier, in GiB, over all runs that share the folder.
+        folder: of the disk tier.
+        server: ``127.0.0.1:PORT`` of a server that runs already, whose tiers are its own; None to
+            start one.
+    """
+
+    kind: str
+    memory_gb: float
+    disk_gb: float
+    folder: str
+    server: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ParentSettings:
     """rEVOLVE's hybrid choice of the parent; see ``engine.search.parents``."""
 
@@ -64,7 +88,8 @@ class SearchSettings:
         k: children for each prompt.
         temperature_min: temperature of the first child; the others are spread evenly up to
         temperature_max: that of the last one.
-        history: how many of the best other programs a prompt shows beside the parent.
+        prefer_cached: how far from the drawn parent's score, as a share of the span of the scores,
+            that of another may be that is taken because more of its prompt is cached; 0: never.
         failures: how many of the last failed attempts at changing the parent a prompt shows.
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0.
@@ -73,10 +98,32 @@ class SearchSettings:
     k: int
     temperature_min: float
     temperature_max: float
-    history: int
+    prefer_cached: float
     failures: int
     parent: ParentSettings
     operators: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptSettings:
+    """What prompts show, and in which order.
+
+    Attributes:
+        layout: the order of a prompt's blocks; see ``engine.prompts.layouts``.
+        history_tokens: tokens of the other programs that are shown; 0 for none. Where the history
+            grows at its end, what is left of it after it was compacted.
+        growth_tokens: tokens by which it then grows before it is compacted again; see
+            ``engine.search.window`` for how much pays.
+        name_parent: name a parent that stands in the history instead of repeating it.
+        align: fill prompts up to a block of the prefix cache, but for transcripts; see
+            ``engine.prompts.alignment``.
+    """
+
+    layout: str
+    history_tokens: int
+    growth_tokens: int
+    name_parent: bool
+    align: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,8 +190,10 @@ class RunSettings:
     data: str | None
     model: ModelSettings
     search: SearchSettings
+    prompts: PromptSettings
     budget: BudgetSettings
     evaluation: EvaluationSettings
+    cache: CacheSettings
     runs: str
     name: str | None
     seed: int
@@ -157,9 +206,11 @@ def check(settings: RunSettings) -> None:
         UserError: names the key, its value and what it must be.
     """
     _check_search(settings.search)
+    _check_prompts(settings.prompts)
     _check_budget(settings.budget)
     _check_evaluation(settings.evaluation)
     _check_model(settings.model)
+    _check_cache(settings.cache)
     _require(settings.data != "", "data", settings.data, "a file or a folder, or null")
     _require(settings.runs != "", "runs", settings.runs, "a folder")
     _require(
@@ -186,10 +237,20 @@ def _check_search(search: SearchSettings) -> None:
         search.temperature_max,
         f"finite and at least search.temperature_min ({search.temperature_min})",
     )
-    _require(search.history >= 0, "search.history", search.history, "0 or more")
+    _require(
+        0 <= search.prefer_cached <= 1, "search.prefer_cached", search.prefer_cached, "from 0 to 1"
+    )
     _require(search.failures >= 0, "search.failures", search.failures, "0 or more")
     _check_parent(search.parent)
     _check_operators(search.operators)
+
+
+def _check_prompts(prompts: PromptSettings) -> None:
+    layout, known = prompts.layout, ", ".join(LAYOUTS)
+    _require(layout in LAYOUTS, "prompts.layout", layout, f"one of {known}")
+    for key in ("history_tokens", "growth_tokens"):
+        tokens = getattr(prompts, key)
+        _require(0 <= tokens <= MOST_TOKENS, f"prompts.{key}", tokens, f"0 to {MOST_TOKENS}")
 
 
 def _check_budget(budget: BudgetSettings) -> None:
@@ -244,6 +305,35 @@ def _check_model(model: ModelSettings) -> None:
         "model.threads",
         model.threads,
         "1 or more, or null for all cores",
+    )
+
+
+def _check_cache(cache: CacheSettings) -> None:
+    kinds = " or ".join(CACHES)
+    _require(cache.kind in CACHES, "cache.kind", cache.kind, f"{kinds}: give cache={CACHES[-1]}")
+    _require(
+        0.1 <= cache.memory_gb < math.inf,
+        "cache.memory_gb",
+        cache.memory_gb,
+        "0.1 or more and finite",
+    )
+    _require(
+        0.1 <= cache.disk_gb < math.inf, "cache.disk_gb", cache.disk_gb, "0.1 or more and finite"
+    )
+    _require(
+        cache.server is None or _is_loopback(cache.server),
+        "cache.server",
+        cache.server,
+        "127.0.0.1:PORT of a server on this machine, or null to start one",
+    )
+
+
+def _is_loopback(server: str) -> bool:
+    host, _, port = server.partition(":")
+    return (
+        host == "127.0.0.1"
+        and re.fullmatch("[1-9][0-9]{0,4}", port) is not None
+        and int(port) < 1 << 16
     )
 
 

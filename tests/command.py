@@ -133,8 +133,16 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
     assert summary["refused"] == Counter(
         child["refusal"] for child in children.values() if child["refusal"] is not None
     )
-    for name in ("prompt_tokens", "cached_prompt_tokens", "generated_tokens"):
+    for name in ("prompt_tokens", "cached_prompt_tokens"):
         assert summary[name] == sum(child[name] for child in children.values())
+    generated = sum(len(child["completion_ids"]) for child in children.values())
+    assert summary["generated_tokens"] == generated
+    missed: Counter[str] = Counter()
+    for child in children.values():
+        computed = child["prompt_tokens"] - child["cached_prompt_tokens"]
+        assert sum(child["missed"].values()) == computed
+        missed.update(child["missed"])
+    assert summary["computed_prompt_tokens"] == missed
     assert summary["hit_rate"] == summary["cached_prompt_tokens"] / summary["prompt_tokens"]
     assert summary["sessions"] == len(events["session"])
 

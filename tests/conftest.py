@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from engine import config
 from engine.core import INITIAL, Evaluation
 from engine.problem import load_problem
 from engine.store import Session, Verdict, create_run
+
+# A loaded machine is no failure.
+hypothesis_settings.register_profile("brood", deadline=None)
+hypothesis_settings.load_profile("brood")
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Evaluation, Failure, Generation, Problem
+from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Generation, Miss, Problem
 from engine.evaluation import Cascade
 from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Rewrite
 from engine.restore import told_cascade, told_search
-from engine.settings import RunSettings
+from engine.settings import LAYOUTS, RunSettings
 from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
 
 CANDIDATES = 400
@@ -41,16 +41,19 @@ class TableModel:
     def encode(self, text: str) -> list[int]:
         return [hash(word) for word in text.split()]
 
-    def chat(self, *, system: str, user: str) -> str:
-        return f"{system}\n{user}"
+    block_size = 16
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        return ChatFrame(opening=f"{system}\n", closing="\n", turn="\n")
 
     def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Any]) -> TableFan:
-        return TableFan([each.seed for each in sampling])
+        return TableFan([each.seed for each in sampling], prompt_tokens=len(token_ids))
 
 
 class TableFan:
-    def __init__(self, seeds: list[int]) -> None:
+    def __init__(self, seeds: list[int], *, prompt_tokens: int) -> None:
         self._left = list(enumerate(seeds))
+        self._prompt_tokens = prompt_tokens
 
     @property
     def is_running(self) -> bool:
@@ -63,10 +66,10 @@ class TableFan:
             Generation(
                 index=index,
                 text=text,
+                token_ids=tuple(range(seed % 10)),
                 finish_reason="stop",
-                prompt_tokens=100,
-                cached_prompt_tokens=50,
-                generated_tokens=9,
+                prompt_tokens=self._prompt_tokens,
+                cached_prompt_tokens=self._prompt_tokens // 2,
                 llm_seconds=0.0,
             )
         ]
@@ -106,10 +109,12 @@ class TablePool:
         return [self._waiting.pop(self._rng.randrange(len(self._waiting)))]
 
 
-@pytest.fixture(scope="module")
-def settings() -> RunSettings:
+@pytest.fixture(scope="module", params=LAYOUTS)
+def settings(request: pytest.FixtureRequest) -> RunSettings:
     return config.resolve(
         [
+            *(f"prompts.layout={request.param}", "prompts.history_tokens=200"),
+            "prompts.growth_tokens=100",
             *("search.operators.infill=0", "search.operators.rewrite=1", "search.failures=2"),
             *(f"budget.candidates={CANDIDATES}", "budget.seconds=null", "search.k=8"),
         ]
@@ -146,16 +151,17 @@ def go_on(
         history.fold(Recorded(session=0, elapsed=0.0, event=event))
 
     model = TableModel()
+    operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
     cascade: Cascade = told_cascade(settings, problem, history, TablePool(rng))
     parts: dict[str, Any] = {
         "model": model,
-        "operators": {"rewrite": Rewrite(problem=problem, tokenizer=model, max_tokens=500)},
+        "operators": {"rewrite": operator},
     }
     Loop(
         settings=settings,
         history=history,
         record=record,
-        search=told_search(settings, problem, history),
+        search=told_search(settings, problem, history, model),
         evaluator=cascade,
         stopped=lambda: False,
         **parts,
@@ -163,9 +169,14 @@ def go_on(
 
 
 def sorted_out(events: list[Event]) -> dict[str, dict[str, Event]]:
-    """Return the events by kind and subject: the order within an iteration is chance's."""
+    """Return the events by kind and subject: the order within an iteration is chance's.
+
+    Why a prompt token was computed depends on what the session asked before, so on its deaths.
+    """
     kinds: dict[str, dict[str, Event]] = {}
     for event in events:
+        if isinstance(event, Child):
+            event = dataclasses.replace(event, missed={})
         kinds.setdefault(event.KIND, {})[event.subject] = event
     return kinds
 
@@ -188,9 +199,11 @@ def test_a_run_screens_switches_a_bad_stage_off_and_shows_failures(whole: list[E
     assert {int(v.candidate.split(".")[0]) >= off.iteration for v in skipped} == {True}
     children = {event.id: event for event in whole if isinstance(event, Child)}
     calls = [event for event in whole if isinstance(event, Call)]
-    shown = [call for call in calls if "# Failed attempts" in call.prompt]
+    # What stands before the last answer of a transcript was shown with an earlier parent.
+    asked = [(call, call.prompt.rpartition("That program has the score ")[2]) for call in calls]
+    shown = [(call, text) for call, text in asked if "# Failed attempts" in text]
     assert len(shown) > len(calls) / 2
-    for call in shown:
+    for call, text in shown:
         failed = [
             verdict
             for verdict in verdicts
@@ -198,7 +211,27 @@ def test_a_run_screens_switches_a_bad_stage_off_and_shows_failures(whole: list[E
             and children[verdict.candidate].parent == call.parent
             and children[verdict.candidate].iteration < call.iteration
         ]
-        assert sum(verdict.message in call.prompt for verdict in failed) >= 1
+        assert sum(verdict.message in text for verdict in failed) >= 1
+
+
+def test_every_computed_prompt_token_has_a_reason(whole: list[Event]) -> None:
+    children = [event for event in whole if isinstance(event, Child)]
+    for child in children:
+        assert sum(child.missed.values()) == child.prompt_tokens - child.cached_prompt_tokens > 0
+    assert set(children[0].missed) == {Miss.COLD, Miss.ALIGNMENT}
+    assert {reason for child in children[8:] for reason in child.missed} > {Miss.NEW}
+
+
+def test_the_prompts_are_those_of_the_layout(settings: RunSettings, whole: list[Event]) -> None:
+    prompts = [event.prompt for event in whole if isinstance(event, Call)][10:]
+    others = sum(prompt.count("# Program ") for prompt in prompts)
+    answers = sum(prompt.count("That program has the score ") for prompt in prompts)
+    moved = [prompt for prompt in prompts if "\n# Program " in prompt.partition("# Current")[2]]
+    if settings.prompts.layout == "transcript":
+        assert answers > len(prompts) / 2 and not others
+    else:
+        assert others > 5 * len(prompts) and not answers
+        assert bool(moved) == (settings.prompts.layout == "classic")
 
 
 @pytest.mark.parametrize("seed", range(4))

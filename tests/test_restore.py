@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Problem
+from engine.core import INITIAL, ChatFrame, Direction, Evaluation, Failure, Problem, Proposal
 from engine.evaluation import Cascade
 from engine.problem import load_problem
-from engine.restore import new_search, told_cascade, told_search
-from engine.settings import RunSettings
+from engine.restore import entry_of, new_search, told_cascade, told_search
+from engine.search import Entry
+from engine.settings import LAYOUTS, RunSettings
 from engine.store import Child, Event, Recorded, RunHistory, Session, Verdict
 
 
@@ -29,10 +30,27 @@ class NoPool:
         return []
 
 
-@pytest.fixture(scope="module")
-def settings() -> RunSettings:
+class Letters:
+    """A tokenizer to which each character is a token."""
+
+    max_model_len = 4096
+    block_size = 16
+
+    def encode(self, text: str) -> list[int]:
+        return [*map(ord, text)]
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        return ChatFrame(opening=system, closing="", turn="")
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def settings(request: pytest.FixtureRequest) -> RunSettings:
     return config.resolve(
-        ["search.failures=3", "search.parent.p_elite=1", "search.parent.p_uniform=0"]
+        [
+            *("search.failures=3", "search.parent.p_elite=1", "search.parent.p_uniform=0"),
+            *(f"prompts.layout={request.param}", "prompts.history_tokens=100"),
+            "prompts.growth_tokens=50",
+        ]
     )
 
 
@@ -49,13 +67,13 @@ def child(iteration: int, index: int) -> Child:
         index=index,
         parent=INITIAL,
         operator="rewrite",
-        completion="",
+        completion=f"answer {iteration}.{index}",
+        completion_ids=(iteration, index),
         finish_reason="stop",
         program=f"def f(x):\n    return x + {iteration} * 10 + {index}\n",
         refusal=None,
         prompt_tokens=1,
         cached_prompt_tokens=0,
-        generated_tokens=1,
         llm_seconds=0.0,
     )
 
@@ -85,27 +103,55 @@ def recorded(iterations: int) -> RunHistory:
     return history
 
 
+def lived(settings: RunSettings, problem: Problem, history: RunHistory) -> list[Proposal]:
+    """Return what a run asks while it records ``history``, and after its end."""
+    search = new_search(settings, problem, Letters())
+    search.admit(Entry(id=INITIAL, program=history.program_of(INITIAL)))
+    search.tell(INITIAL, history.verdicts[INITIAL].evaluation())
+    proposals = []
+    for iteration in range(1 + max(each.iteration for each in history.children.values())):
+        proposals.append(search.ask(iteration))
+        for each in history.children.values():
+            if each.iteration == iteration:
+                assert each.program is not None
+                search.admit(entry_of(each, each.program))
+                search.tell(each.id, history.verdicts[each.id].evaluation())
+    return [*proposals, search.ask(len(proposals))]
+
+
 def test_a_told_search_asks_what_the_run_would_have_asked(
     settings: RunSettings, problem: Problem
 ) -> None:
     history = recorded(4)
-    live = new_search(settings, problem)
-    live.admit(INITIAL, history.program_of(INITIAL), iteration=-1)
-    live.tell(INITIAL, history.verdicts[INITIAL].evaluation())
-    for iteration in range(4):
-        for each in (child(iteration, index) for index in range(4)):
-            assert each.program is not None
-            live.admit(each.id, each.program, iteration=iteration, parent=each.parent)
-            live.tell(each.id, verdict_of(iteration, each.index))
-    told = told_search(settings, problem, history)
+    live = lived(settings, problem, history)
+    told = told_search(settings, problem, history, Letters())
     proposals = [told.ask(iteration) for iteration in range(5)]
-    assert proposals == [live.ask(iteration) for iteration in range(5)]
+    assert proposals == live
     shown = [[each.evaluation.message for each in one.failures] for one in proposals]
     assert shown[2:] == [
         ["0: late", "1: late"],
         ["0: late", "1: late", "2: late"],
         ["1: late", "2: late", "3: late"],
     ]
+
+
+def test_a_told_search_shows_what_the_run_would_have_shown(
+    settings: RunSettings, problem: Problem
+) -> None:
+    uniform = replace(settings.search.parent, p_elite=0.0, p_uniform=1.0)
+    settings = replace(settings, search=replace(settings.search, parent=uniform))
+    history = recorded(12)
+    live = lived(settings, problem, history)
+    for iteration in range(13):  # each asked for by itself
+        told = told_search(settings, problem, history, Letters())
+        assert told.ask(iteration) == live[iteration]
+    compactions, shown = live[-1].compactions, sum(len(each.history) for each in live)
+    if settings.prompts.layout == "transcript":
+        turns = [turn for each in live for turn in each.lineage]
+        assert len(turns) > 5 and (compactions, shown) == (0, 0)
+        assert all(turn.answer.startswith("answer ") and turn.answer_ids for turn in turns)
+    else:
+        assert shown > 20 and (compactions > 0) == (settings.prompts.layout == "stable")
 
 
 def test_a_told_cascade_knows_which_stage_is_switched_off(

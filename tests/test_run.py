@@ -244,6 +244,23 @@ def test_a_problem_with_a_cheap_stage_screens_its_candidates(tmp_path: Path) -> 
     assert f"{len(screened)} screened out by cheap stages" in done.stdout
 
 
+def test_a_context_without_room_for_the_initial_program_is_refused_at_the_start(
+    tmp_path: Path,
+) -> None:
+    scratch = tmp_path / "scratch"
+    done = run(
+        *("model.max_model_len=400", "model.max_tokens=100", "budget.candidates=1"),
+        f"runs={tmp_path}/runs",
+        scratch=scratch,
+    )
+    assert done.returncode == 2
+    message = done.stderr.strip().splitlines()[-1]
+    assert re.match(r"error: the initial program of .*signal has \d+ tokens, and a prompt", message)
+    assert "operator infill has room for" in message
+    assert "raise model.max_model_len" in message
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.slow
 def test_a_budget_of_0_ends_at_once(tmp_path: Path) -> None:
     done = run("budget.candidates=0", f"runs={tmp_path}", "name=none", scratch=tmp_path / "scratch")

@@ -27,6 +27,7 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
             "VLLM_NO_USAGE_STATS": "1",
             "DO_NOT_TRACK": "1",
             "LMCACHE_TRACK_USAGE": "false",
+            "LMCACHE_DISABLE_BANNER": "1",
             "HF_HUB_OFFLINE": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "OMP_NUM_THREADS": str(min(threads or available, available)),
@@ -42,6 +43,8 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
         # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    # What it logs as errors here is what kv_connector.py says in one warning.
+    os.environ.setdefault("LMCACHE_LOG_LEVEL", "CRITICAL")
     _let_vllm_scan_llvmlite()
     _silence()
 

@@ -2,100 +2,173 @@
 
 Both show the task, the best programs so far and the parent, and ask for an improvement:
 ``rewrite`` for the whole program, ``diff`` for search/replace blocks, which cost fewer tokens to
-write. What changes least stands first, so that the prefix cache serves it: system message, task,
-history, parent, what is asked for, failed attempts at the parent.
+write. In a transcript both may take turns: the conversation is one.
 
-Does not cover retries: a block that does not apply fails the child.
+Does not cover the order of the blocks (``layouts.py``) or retries: a block that does not apply
+fails the child.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import ClassVar
 
 from engine import program as programs
-from engine.core import Attempt, Candidate, Generation, Problem, Prompt, Proposal, UserError
+from engine.core import (
+    Attempt,
+    Block,
+    Candidate,
+    ChatFrame,
+    Generation,
+    Part,
+    Problem,
+    Prompt,
+    Proposal,
+    Turn,
+    UserError,
+)
+from engine.prompts.alignment import aligned, aligns
 from engine.prompts.attempts import describe_attempts
+from engine.prompts.blocks import Blocks
 from engine.prompts.diff import apply_blocks, plain_lines
 from engine.prompts.fence import fenced
+from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import Tokenizer, direction_in_words
+from engine.settings import PromptSettings
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
 _SYSTEM = (
     "You improve Python programs. You are given a task, earlier programs with their scores, and "
     "the program to improve. Keep the names and the signature of its entry point."
 )
+_ASKS = {
+    "rewrite": (
+        "Write a better version of the current program. Answer with the whole program in one "
+        "```python block and nothing else."
+    ),
+    "diff": (
+        "Change the current program so that its score gets better. Answer with one or more blocks "
+        "of this form and nothing else; the search lines have to stand in the program letter by "
+        "letter:\n"
+        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
+    ),
+}
 _FENCED = re.compile(
     r"(?<!`)(`{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
 )  # ended by as many backticks as began it: a program with fences is shown between longer ones
 
 
 class _ChatOperator:
-    """Lays out the prompt that both operators share; they differ in what they ask for."""
+    """Writes the prompt that both operators share; they differ in what they ask for."""
 
-    _ask: ClassVar[str]
+    name: ClassVar[str]
 
-    def __init__(self, *, problem: Problem, tokenizer: Tokenizer, max_tokens: int) -> None:
+    def __init__(
+        self,
+        *,
+        problem: Problem,
+        tokenizer: Tokenizer,
+        max_tokens: int,
+        prompts: PromptSettings,
+    ) -> None:
         """``max_tokens`` bounds the answer."""
-        self._problem = problem
         self._tokenizer = tokenizer
+        self._prompts = prompts
+        self._blocks = Blocks(tokenizer)
         self._max_tokens = max_tokens
         self._room = tokenizer.max_model_len - max_tokens
+        better = direction_in_words(problem)
+        self._statement = f"# Task\n{problem.statement}\n\n{better} scores are better.\n\n"
+
+    @functools.cached_property
+    def _frame(self) -> ChatFrame:
+        """Asked for late: a model without a chat template may still be used for infills."""
+        return self._tokenizer.chat_frame(system=_SYSTEM)
+
+    @functools.cached_property
+    def _layout(self) -> Layout:
+        return make_layout(self._prompts, longest_parent=self.longest_parent)
 
     @property
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`; beside such a parent there is no room for the others."""
         nothing = Candidate(id="", program="", score=0.0)
-        return self._room - len(self._tokenizer.encode(self._text(nothing))) - _SCORE_TOKENS
+        blocks = (self.task, self.current(nothing), *self.ask(nothing, ()))
+        return self._room - sum(len(each.token_ids) for each in blocks) - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
-        """Return the prompt, with as much history as the model's context has room for.
-
-        Where not all fits, failed attempts are left out before history, the oldest first: what
-        stands before them, and may be cached, stays as it is.
+        """Return the prompt, with as much of the history as the model's context has room for.
 
         Raises:
             UserError: the task and the parent alone do not fit.
         """
-        history, failures = list(proposal.history), list(proposal.failures)
-        while True:
-            text = self._text(proposal.parent, history, failures)
-            ids = tuple(self._tokenizer.encode(text))
-            if len(ids) <= self._room:
-                return Prompt(token_ids=ids, text=text, stop=(), max_tokens=self._max_tokens)
-            if failures:
-                failures.pop(0)
-                continue
-            if not history:
-                raise UserError(
-                    f"the task and candidate {proposal.parent.id} have {len(ids)} tokens, and the "
-                    f"model takes {self._room} beside its answer; raise model.max_model_len"
-                )
-            history.pop(0)  # the worst of them
+        blocks = fitted(self._layout, proposal, self, room=self._room)
+        if isinstance(blocks, int):
+            raise UserError(
+                f"the task and candidate {proposal.parent.id} have {blocks} tokens, and the "
+                f"model takes {self._room} beside its answer; raise model.max_model_len"
+            )
+        if aligns(self._prompts):
+            blocks = aligned(blocks, self._tokenizer, room=self._room)
+        return Prompt(blocks=blocks, stop=(), max_tokens=self._max_tokens)
 
-    def _text(
-        self,
-        parent: Candidate,
-        history: Sequence[Candidate] = (),
-        failures: Sequence[Attempt] = (),
-    ) -> str:
-        better = direction_in_words(self._problem)
-        parts = [f"# Task\n{self._problem.statement}\n\n{better} scores are better."]
-        parts += [_shown("Earlier program", candidate) for candidate in history]
-        parts += [_shown("Current program", parent), self._ask]
+    @property
+    def task(self) -> Block:
+        """See `Writer.task`."""
+        return self._blocks.make(Part.TASK, self._frame.opening + self._statement)
+
+    @property
+    def asks_with_parent(self) -> bool:
+        """See `Writer.asks_with_parent`."""
+        return False
+
+    def earlier(self, candidate: Candidate) -> Block:
+        """See `Writer.earlier`."""
+        return self._blocks.make(Part.HISTORY, _shown(f"Program {candidate.id}", candidate))
+
+    def current(self, candidate: Candidate) -> Block:
+        """See `Writer.current`."""
+        return self._blocks.make(Part.PARENT, _shown("Current program", candidate))
+
+    def named(self, candidate: Candidate) -> Block:
+        """See `Writer.named`."""
+        return self._blocks.make(
+            Part.PARENT,
+            f"# Current program\nIt is program {candidate.id}, score {candidate.score!r}.\n\n",
+        )
+
+    def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
+        """See `Writer.ask`."""
+        return self._request(self.name, parent, failures)
+
+    def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
+        """See `Writer.exchange`."""
+        if turn.operator not in _ASKS:
+            return None
+        after = self._blocks.make(
+            Part.ASK, f"{self._frame.turn}That program has the score {result.score!r}.\n\n"
+        )
+        ids = turn.answer_ids
+        if ids[-1:] == after.token_ids[:1]:
+            ids = ids[:-1]  # the end of the answer, where the model wrote it
+        answer = Block(part=Part.ANSWER, text=turn.answer, token_ids=ids)
+        return [*self._request(turn.operator, turn.candidate, turn.failures), answer, after]
+
+    def _request(
+        self, operator: str, parent: Candidate, failures: Sequence[Attempt]
+    ) -> Sequence[Block]:
+        texts = [_ASKS[operator]]
         if failures:
-            parts.append(describe_attempts(failures, parent=parent.program))
-        return self._tokenizer.chat(system=_SYSTEM, user="\n\n".join(parts))
+            texts.append("\n\n" + describe_attempts(failures, parent=parent.program))
+        return [self._blocks.make(Part.ASK, text) for text in (*texts, self._frame.closing)]
 
 
 class Rewrite(_ChatOperator):
     """Asks for the whole program."""
 
-    _ask = (
-        "Write a better version of the current program. Answer with the whole program in one "
-        "```python block and nothing else."
-    )
+    name = "rewrite"
 
     def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
         """Return the last fenced block that parses, or the whole answer if that does."""
@@ -112,12 +185,7 @@ class Rewrite(_ChatOperator):
 class Diff(_ChatOperator):
     """Asks for search/replace blocks."""
 
-    _ask = (
-        "Change the current program so that its score gets better. Answer with one or more blocks "
-        "of this form and nothing else; the search lines have to stand in the program letter by "
-        "letter:\n"
-        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
-    )
+    name = "diff"
 
     def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
         """Return the parent with all blocks applied, or None if one does not apply."""
@@ -128,4 +196,4 @@ class Diff(_ChatOperator):
 def _shown(title: str, candidate: Candidate) -> str:
     # repr keeps all digits: two scores that differ must not look the same.
     program = fenced("python", candidate.program.strip())
-    return f"# {title}, score {candidate.score!r}\n{program}"
+    return f"# {title}, score {candidate.score!r}\n{program}\n\n"

@@ -2,9 +2,10 @@
 
 Made for small base-like models. A 135M model that is asked for a whole program copies the one it is
 shown; asked to go on in the middle of one it writes something that fits, in 24 tokens instead of
-300 (``docs/log.md`` has the measurements). The prompt is a Python file that states the task, then
-the parent's text up to a place chosen by chance; the parent's rest is not shown. All K children
-fill the same place, so they share every token of the prompt.
+300 (``docs/log.md`` has the measurements). The prompt is a Python file that states the task, shows
+other programs if the layout has any, and ends with the parent's text up to a place chosen by
+chance; what the parent goes on with is not shown there. All K children fill the same place, so they
+share every token of the prompt.
 
 Places, chosen by kind (see `KINDS`): a number, an expression, a statement that is written anew, a
 statement that is inserted, and an assignment to a known variable that is inserted. Expressions,
@@ -17,12 +18,27 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine import program as programs
-from engine.core import Candidate, Gap, Generation, Problem, Prompt, Proposal, UserError
+from engine.core import (
+    Attempt,
+    Block,
+    Candidate,
+    Gap,
+    Generation,
+    Part,
+    Problem,
+    Prompt,
+    Proposal,
+    Turn,
+    UserError,
+)
+from engine.prompts.alignment import aligned, aligns
+from engine.prompts.blocks import Blocks
 from engine.prompts.grammar import (
     call_grammar,
     count_grammar,
@@ -30,10 +46,12 @@ from engine.prompts.grammar import (
     integer_grammar,
     number_grammar,
 )
+from engine.prompts.layouts import fitted, make_layout
 from engine.prompts.library import functions_of
 from engine.prompts.operator import Tokenizer, direction_in_words
 from engine.prompts.scope import Scope, imported_at, is_integer, scope_at
 from engine.prompts.sites import Site, SiteKind, find_sites
+from engine.settings import PromptSettings
 
 # Weights of the kinds of places. docs/log.md has what was measured.
 KINDS = {
@@ -51,25 +69,34 @@ EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
 MOST_LINES = 3
 _MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
+_NEXT = "# a better version\n"
 _SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
 
 
 class Infill:
     """Completes the parent at one place."""
 
-    def __init__(self, *, problem: Problem, tokenizer: Tokenizer) -> None:
+    def __init__(self, *, problem: Problem, tokenizer: Tokenizer, prompts: PromptSettings) -> None:
         """Prepare the part of the prompt that never changes."""
         self._tokenizer = tokenizer
+        self._blocks = Blocks(tokenizer)
+        self._aligns = aligns(prompts)
+        # A conversation goes on where the parent was written; its score stands behind it.
+        self._goes_on = prompts.layout == "transcript"
+        self._shows_parent_twice = prompts.layout != "stable"
         statement = problem.statement.replace('"""', "'''")
         better = direction_in_words(problem)
-        self._head = f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
-        self._head_ids = tuple(tokenizer.encode(self._head))
+        self._task = self._blocks.make(
+            Part.TASK, f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
+        )
+        self._layout = make_layout(prompts, longest_parent=self.longest_parent)
 
     @property
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`."""
-        room = self._tokenizer.max_model_len - len(self._head_ids)
-        return room - _SCORE_TOKENS - max(EXPRESSION_TOKENS, STATEMENT_TOKENS)
+        room = self._tokenizer.max_model_len - len(self._task.token_ids)
+        room -= max(EXPRESSION_TOKENS, STATEMENT_TOKENS)
+        return room // (1 + self._shows_parent_twice) - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Choose a place in the parent and return the text up to it; see `Operator.compose`."""
@@ -84,24 +111,30 @@ class Infill:
         else:
             gap, grammar = _last_gap(parent), None
         shown = parent[: gap.start] + gap.before
-        score = f"# score {proposal.parent.score!r}\n"
+        heading = _NEXT if self._goes_on else _score_line(proposal.parent)
         # A word's token holds the space before it, so a prompt must not end in that space.
-        text = score + shown.removesuffix(" ")
-        ids = tuple(self._tokenizer.encode(text))
+        request = heading + shown.removesuffix(" ")
+        cut = request.rindex("\n") + 1 if self._aligns else 0  # empty lines may stand there
+        pieces = (request[:cut], request[cut:]) if cut else (request,)
+        asks = [self._blocks.make(Part.ASK, text) for text in pieces]
         tokens = STATEMENT_TOKENS if gap.whole_lines else EXPRESSION_TOKENS
-        if len(self._head_ids) + len(ids) + tokens > self._tokenizer.max_model_len:
+        writer = _Writer(blocks=self._blocks, task=self._task, request=asks)
+        room = self._tokenizer.max_model_len - tokens
+        blocks = fitted(self._layout, proposal, writer, room=room)
+        if isinstance(blocks, int):
             raise UserError(
-                f"the task and candidate {proposal.parent.id} have "
-                f"{len(self._head_ids) + len(ids)} tokens, and the model takes "
-                f"{self._tokenizer.max_model_len - tokens}; raise model.max_model_len"
+                f"the task and candidate {proposal.parent.id} have {blocks} tokens, and the model "
+                f"takes {room}; raise model.max_model_len"
             )
+        if self._aligns:
+            blocks = aligned(blocks, self._tokenizer, room=room)
         banned: tuple[int, ...] = ()
         # An assignment that is inserted goes on as nothing in the parent does.
         if rng.random() < BANS and not gap.before:
-            banned = self._next_token(text=text, ids=ids, goes_on=shown + parent[gap.start :])
+            goes_on = (heading + shown + parent[gap.start :])[cut:]
+            banned = self._next_token(asks[-1], goes_on=goes_on)
         return Prompt(
-            token_ids=self._head_ids + ids,
-            text=self._head + text,
+            blocks=blocks,
             stop=("\n\n",) if gap.whole_lines else ("\n",),
             max_tokens=tokens,
             banned=banned,
@@ -123,13 +156,53 @@ class Infill:
                 return program
         return None
 
-    def _next_token(self, *, text: str, ids: tuple[int, ...], goes_on: str) -> tuple[int, ...]:
-        """Return the token with which the parent itself would go on after ``ids``."""
-        score_line = text[: text.index("\n") + 1]
-        whole = tuple(self._tokenizer.encode(score_line + goes_on))
+    def _next_token(self, ask: Block, *, goes_on: str) -> tuple[int, ...]:
+        """Return the token with which the parent itself would go on after the request."""
+        whole, shown = tuple(self._tokenizer.encode(goes_on)), len(ask.token_ids)
         # Where the prompt's last token and the parent's next characters are one token, there is
         # no next token to ban.
-        return whole[len(ids) : len(ids) + 1] if whole[: len(ids)] == ids else ()
+        return whole[shown : shown + 1] if whole[:shown] == ask.token_ids else ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Writer:
+    """One prompt's words: programs one after the other, each with its score; see `Writer`."""
+
+    blocks: Blocks
+    task: Block
+    request: Sequence[Block]
+
+    @property
+    def asks_with_parent(self) -> bool:
+        return True
+
+    def earlier(self, candidate: Candidate) -> Block:
+        text = f"{_score_line(candidate)}{_whole(candidate)}\n"
+        return self.blocks.make(Part.HISTORY, text)
+
+    def current(self, candidate: Candidate) -> Block:
+        text = f"{_score_line(candidate)}{_whole(candidate)}\n"
+        return self.blocks.make(Part.PARENT, text)
+
+    def named(self, candidate: Candidate) -> Block:
+        raise ValueError("an infill repeats its parent: the model goes on in the middle of it")
+
+    def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
+        return self.request
+
+    def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:
+        # Not the tokens as sampled: a part of the completion may have been left out, and the rest
+        # of the program follows. Where they are the same, the cache finds them all the same.
+        text = f"{_NEXT}{_whole(result)}{_score_line(result)}\n"
+        return [self.blocks.make(Part.ANSWER, text)]
+
+
+def _score_line(candidate: Candidate) -> str:
+    return f"# score {candidate.score!r}\n"
+
+
+def _whole(candidate: Candidate) -> str:
+    return candidate.program if candidate.program.endswith("\n") else f"{candidate.program}\n"
 
 
 def _choose_site(sites: tuple[Site, ...], rng: np.random.Generator) -> Site:

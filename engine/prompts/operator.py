@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.core import Candidate, Generation, Problem, Prompt, Proposal
+from engine.core import Candidate, ChatFrame, Generation, Problem, Prompt, Proposal
 
 
 class Tokenizer(Protocol):
@@ -19,11 +19,15 @@ class Tokenizer(Protocol):
     def max_model_len(self) -> int:
         """The longest prompt plus completion, in tokens."""
 
+    @property
+    def block_size(self) -> int:
+        """Tokens of a block of the prefix cache."""
+
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``, with no token added."""
 
-    def chat(self, *, system: str, user: str) -> str:
-        """Return the model's own chat form of the two messages, ready for an answer."""
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        """Return what the model's chat template puts round the messages of a conversation."""
 
 
 class Operator(Protocol):

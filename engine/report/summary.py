@@ -23,7 +23,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     program does not count); ``refused`` says why the others were not. ``screened`` counts the
     candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of the rest,
     and ``screens_off`` has the cheap stages that stopped screening, and why. ``best_known`` is the
-    best published score that compares, None where there is none. Seconds are summed
+    best published score that compares, None where there is none. ``computed_prompt_tokens`` counts
+    the prompt tokens that the prefix cache did not serve, by reason, ``warmer_parents`` the calls
+    whose parent was taken for its cached prompt, and what that cost and saved. Seconds are summed
     over all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
     workers.
     """
@@ -34,6 +36,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "model": settings.model.name,
         "seed": settings.seed,
         "k": settings.search.k,
+        "layout": settings.prompts.layout,
         "children": len(history.children),
         "candidates": candidates,
         "valid": history.valid,
@@ -50,6 +53,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "prompt_tokens": history.prompt_tokens,
         "cached_prompt_tokens": history.cached_prompt_tokens,
         "hit_rate": history.hit_rate,
+        "computed_prompt_tokens": dict(sorted(history.missed.items())),
+        "warmer_parents": _warmer_parents(history),
         "generated_tokens": history.generated_tokens,
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
@@ -59,6 +64,16 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
             "candidates": settings.budget.candidates,
             "seconds": settings.budget.seconds,
         },
+    }
+
+
+def _warmer_parents(history: RunHistory) -> dict[str, Any]:
+    """Return how often a parent was taken for its cached prompt, and what that cost and saved."""
+    taken = [call.preference for call in history.calls.values() if call.preference is not None]
+    return {
+        "calls": len(taken),
+        "score_given_up": sum(each.score_given_up for each in taken),
+        "tokens_saved": sum(each.tokens_saved for each in taken),
     }
 
 

@@ -128,6 +128,10 @@ class Display:
         if refused:
             reasons = ", ".join(f"{count} {reason}" for reason, count in refused.most_common())
             figures.add_row("[dim]not evaluated[/dim]", reasons)
+        missed = self._history.missed
+        if missed:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in missed.most_common())
+            figures.add_row("[dim]computed prompt tokens[/dim]", reasons)
         for name, value in self._screens().items():
             figures.add_row(f"[dim]{name}[/dim]", value)
         bar = ProgressBar(
@@ -155,6 +159,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"{_screening(summary)}"
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
+        f"{_computed(summary)}"
         f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
         markup=False,
         highlight=False,
@@ -165,6 +170,17 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
 def _known(known: Mapping[str, Any] | None) -> str:
     """Say which published score to compare with, in one line; nothing where there is none."""
     return "" if known is None else f"Best known score {known['score']!r}: {known['source']}\n"
+
+
+def _computed(summary: Mapping[str, Any]) -> str:
+    """Say how many prompt tokens a child cost and why, in one line; nothing before the first."""
+    missed = summary["computed_prompt_tokens"]
+    if not missed or not summary["children"]:
+        return ""
+    reasons = sorted(missed.items(), key=lambda each: -each[1])
+    shares = ", ".join(f"{tokens} {reason}" for reason, tokens in reasons)
+    each = sum(missed.values()) / summary["children"]
+    return f"Computed: {each:.0f} prompt tokens a child ({shares})\n"
 
 
 def _screening(summary: Mapping[str, Any]) -> str:

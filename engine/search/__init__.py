@@ -1,5 +1,6 @@
 """Search: whom to change, how, and how many children; knows no model, no files and no clock."""
 
+from engine.search.population import FIRST_ITERATION, Entry
 from engine.search.search import Search
 
-__all__ = ["Search"]
+__all__ = ["FIRST_ITERATION", "Entry", "Search"]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from engine.core import Evaluation, Failure, Refusal
+from engine.core import Evaluation, Failure, Miss, Preference, Refusal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,11 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """A prompt is about to be sent. Subject: the iteration."""
+    """A prompt is about to be sent. Subject: the iteration.
+
+    Attributes:
+        preference: why the parent is not the one that the search drew; None if it is.
+    """
 
     KIND: ClassVar[str] = "call"
     iteration: int
@@ -49,6 +53,7 @@ class Call:
     prompt_tokens: int
     temperatures: tuple[float, ...]
     seeds: tuple[int, ...]
+    preference: Preference | None = None
 
     @property
     def subject(self) -> str:
@@ -60,8 +65,11 @@ class Child:
     """A child was generated. Subject: its id, ``iteration.index``.
 
     Attributes:
+        completion: the model's answer.
+        completion_ids: the same as sampled.
         program: the program read from the completion; None if none could be read.
         refusal: why it is not evaluated; None for a candidate, whose verdict follows.
+        missed: how many tokens of its prompt were computed, by reason.
     """
 
     KIND: ClassVar[str] = "child"
@@ -71,17 +79,23 @@ class Child:
     parent: str
     operator: str
     completion: str
+    completion_ids: tuple[int, ...]
     finish_reason: str
     program: str | None
     refusal: Refusal | None
     prompt_tokens: int
     cached_prompt_tokens: int
-    generated_tokens: int
     llm_seconds: float
+    missed: Mapping[Miss, int] = field(default_factory=dict)
 
     @property
     def subject(self) -> str:
         return self.id
+
+    @property
+    def generated_tokens(self) -> int:
+        """Tokens sampled."""
+        return len(self.completion_ids)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,10 +204,17 @@ def from_json(kind: str, body: str) -> Event:
     if kind == Call.KIND:
         for name in ("temperatures", "seeds"):
             fields[name] = tuple(fields[name])
-        return Call(**fields)
+        preference = fields.pop("preference")
+        return Call(**fields, preference=None if preference is None else Preference(**preference))
     if kind == Child.KIND:
-        refusal = fields.pop("refusal")
-        return Child(**fields, refusal=None if refusal is None else Refusal(refusal))
+        refusal, missed = fields.pop("refusal"), fields.pop("missed")
+        completion_ids = tuple(fields.pop("completion_ids"))
+        return Child(
+            **fields,
+            completion_ids=completion_ids,
+            refusal=None if refusal is None else Refusal(refusal),
+            missed={Miss(reason): int(tokens) for reason, tokens in missed.items()},
+        )
     if kind == Verdict.KIND:
         failure, metrics = fields.pop("failure"), fields.pop("metrics")
         return Verdict(

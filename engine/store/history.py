@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from engine.core import INITIAL, Direction, Failure, Refusal
+from engine.core import INITIAL, Direction, Failure, Miss, Refusal
 from engine.settings import BudgetSettings
 from engine.store.events import Call, Child, ScreenOff, Session, Verdict
 from engine.store.log import Recorded
@@ -25,6 +25,7 @@ class RunHistory:
         children: every child by id, in the order they were generated.
         verdicts: every verdict by candidate id, the initial program's among them.
         refusals: how many children each reason kept from an evaluation.
+        missed: how many prompt tokens were computed, by reason.
         iterations: calls that were begun.
         screened: candidates that a cheap stage kept from a full evaluation.
         screens_off: the cheap stages that stopped screening, by name.
@@ -37,6 +38,7 @@ class RunHistory:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
     refusals: Counter[Refusal] = field(default_factory=Counter)
+    missed: Counter[Miss] = field(default_factory=Counter)
     session_seconds: dict[int, float] = field(default_factory=dict)
     prompt_tokens: int = 0
     cached_prompt_tokens: int = 0
@@ -121,6 +123,7 @@ class RunHistory:
         self.cached_prompt_tokens += child.cached_prompt_tokens
         self.generated_tokens += child.generated_tokens
         self.llm_seconds += child.llm_seconds
+        self.missed.update(child.missed)
         if child.refusal is not None:
             self.refusals[child.refusal] += 1
 

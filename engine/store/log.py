@@ -23,7 +23,7 @@ from engine.store.events import Event, Session, from_json, to_json
 DATABASE = "run.db"
 _LOCK = "run.lock"
 _APPLICATION_ID = 0x42524F44  # "BROD"
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -41,6 +41,13 @@ CREATE VIEW candidates AS  -- for people with a SQL prompt
            coalesce(c.body ->> 'program', v.body ->> 'program') AS program
     FROM events v LEFT JOIN events c ON c.kind = 'child' AND c.subject = v.subject
     WHERE v.kind = 'verdict' ORDER BY v.seq;
+CREATE VIEW calls AS
+    SELECT body ->> 'iteration' AS iteration, body ->> 'parent' AS parent,
+           body ->> 'operator' AS operator, count(*) AS children,
+           sum(body ->> 'prompt_tokens') AS prompt_tokens,
+           sum(body ->> 'cached_prompt_tokens') AS cached_prompt_tokens,
+           1.0 * sum(body ->> 'cached_prompt_tokens') / sum(body ->> 'prompt_tokens') AS hit_rate
+    FROM events WHERE kind = 'child' GROUP BY iteration, parent, operator ORDER BY iteration;
 """
 
 

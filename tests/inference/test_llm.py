@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
+from transformers import AutoTokenizer
 
 from engine import config
-from engine.core import Generation, UserError
+from engine.core import Candidate, Generation, Proposal, Turn, UserError
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
-from engine.settings import ModelSettings
+from engine.problem import load_problem, shipped
+from engine.prompts import Rewrite
+from engine.settings import ModelSettings, PromptSettings
 
 COUNTING = "Numbers: 1, 2, 3, 4, 5, 6, 7, 8,"
 STORY = "Once upon a time, in a village by the sea, there lived an old fisherman who"
@@ -171,6 +175,109 @@ def test_a_prompt_that_leaves_no_room_is_an_error(model: LanguageModel) -> None:
         model.fanout(token_ids=ids[:1020], sampling=[sampling(max_tokens=8)])
     fan = model.fanout(token_ids=ids[:1000], sampling=[sampling(max_tokens=4)])
     assert len(list(fan)) == 1
+
+
+# Chats.
+
+
+@pytest.fixture(scope="module")
+def tokenizer(settings: ModelSettings) -> Any:
+    """The model's tokenizer, read by itself."""
+    return AutoTokenizer.from_pretrained(find_weights(settings))
+
+
+@pytest.mark.parametrize("system", ["Be brief.", "You improve programs.\n\n½ <b> {{ x }}"])
+def test_the_frame_round_the_messages_is_the_chat_templates(
+    model: LanguageModel, tokenizer: Any, system: str
+) -> None:
+    said = ["def f(x):\n    return x", "Here: ½ {{ x }} 'y'", "Once more.", "No.", "Why?"]
+    roles = ["system", "user", "assistant", "user", "assistant", "user"]
+    messages = [
+        {"role": role, "content": text} for role, text in zip(roles, [system, *said], strict=True)
+    ]
+    frame = model.chat_frame(system=system)
+    between = [frame.closing, frame.turn]
+    text = frame.opening
+    for number, each in enumerate(said):
+        text += each + between[number % 2]
+        if number % 2 == 0:
+            rendered = tokenizer.apply_chat_template(
+                messages[: number + 2], tokenize=False, add_generation_prompt=True
+            )
+            assert text == rendered
+            # Cut where the messages begin and end, it is encoded to the same tokens.
+            parts = [frame.opening]
+            for place, message in enumerate(said[: number + 1]):
+                parts += [message, between[place % 2]]
+            ids = tokenizer.encode(rendered, add_special_tokens=False)
+            assert [i for part in parts for i in model.encode(part)] == ids
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("{{ messages[0].content }}{{ messages[-1].content }}", "every message as it is"),
+        (
+            "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+            "every message as it is",
+        ),
+        ("{{ raise_exception('System role not supported') }}", "System role not supported"),
+        ("{% for m in %}", "template can't be used"),
+        (None, r"template can't be used: .*operators\.rewrite=0"),
+    ],
+)
+def test_a_chat_template_that_can_not_be_used_is_an_error_of_the_user(
+    model: LanguageModel,
+    settings: ModelSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    template: str | None,
+    words: str,
+) -> None:
+    other = AutoTokenizer.from_pretrained(find_weights(settings))
+    other.chat_template = template
+    monkeypatch.setattr(model, "_tokenizer", other)
+    with pytest.raises(UserError, match=words) as refused:
+        model.chat_frame(system="Be brief.")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("max_tokens", [70, 45])
+def test_a_transcript_is_cached_up_to_the_end_of_the_parents_answer(
+    model: LanguageModel, endless: tuple[int, ...], max_tokens: int
+) -> None:
+    """The second prompt is computed from the last block of the answer on, by vLLM's own count."""
+    problem = replace(
+        load_problem(Path(shipped()["signal"])), statement=f"Smooth {max_tokens} samples."
+    )
+    prompts = PromptSettings(
+        layout="transcript", history_tokens=4096, growth_tokens=0, name_parent=False, align=False
+    )
+    operator = Rewrite(problem=problem, tokenizer=model, max_tokens=max_tokens, prompts=prompts)
+    program = "def f(x):\n    y = x + 1\n    return y\n"
+    first = Candidate(id="first", program=program, score=1 / 3)
+    asked = Proposal(iteration=0, parent=first, history=(), operator="rewrite", k=2, seed=0)
+    prompt = operator.compose(asked)
+    spread = [sampling(seed, max_tokens=max_tokens, banned=endless) for seed in range(2)]
+    children = list(model.fanout(token_ids=prompt.token_ids, sampling=spread))
+    for child in children:
+        turn = Turn(
+            candidate=first,
+            operator="rewrite",
+            failures=(),
+            answer=child.text,
+            answer_ids=child.token_ids,
+        )
+        parent = Candidate(id="0.0", program=program + "# better\n", score=2 / 3)
+        following = operator.compose(replace(asked, parent=parent, lineage=(turn,)))
+        said = prompt.token_ids + child.token_ids
+        assert following.token_ids[: len(said)] == said
+        before = model.prefix_cache_count().hits
+        (next_child,) = model.fanout(token_ids=following.token_ids, sampling=[sampling()])
+        cached = model.prefix_cache_count().hits - before
+        assert next_child.cached_prompt_tokens == cached
+        assert cached >= len(said) - 2 * model.block_size
+        # All the answer but its last token is in the cache, and whole blocks are found.
+        assert cached == (len(said) - 1) // model.block_size * model.block_size
 
 
 @pytest.mark.parametrize("content", ["{}", "not JSON", '{"model_type": "llama"}'])

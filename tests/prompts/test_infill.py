@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from grammars import accepts, sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from words import STABLE, NoChat, Words
 
 from engine import program as programs
 from engine.core import (
@@ -30,31 +30,6 @@ from engine.problem import load_problem, shipped
 from engine.prompts import infill as module
 from engine.prompts.infill import Infill
 from engine.prompts.sites import SiteKind, find_sites
-
-
-class Words:
-    """A tokenizer like a real one: a word's token holds the space before it."""
-
-    _TOKEN = re.compile(r" ?[^\W_]+|_| ?[^\s\w]|\s+(?!\S)|\s")
-
-    def __init__(self, max_model_len: int = 10_000) -> None:
-        self.max_model_len = max_model_len
-        self._words: list[str] = []
-
-    def encode(self, text: str) -> list[int]:
-        words = self._TOKEN.findall(text)
-        assert "".join(words) == text
-        for word in words:
-            if word not in self._words:
-                self._words.append(word)
-        return [self._words.index(word) for word in words]
-
-    def decode(self, ids: tuple[int, ...]) -> str:
-        return "".join(self._words[each] for each in ids)
-
-    def chat(self, *, system: str, user: str) -> str:
-        raise AssertionError("an infill is no chat")
-
 
 PLAIN = """\
 import numpy as np
@@ -132,12 +107,12 @@ def _even_chances(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Words:
-    return Words()
+    return NoChat()  # an infill is no chat
 
 
 @pytest.fixture(scope="module")
 def infill(problem: Problem, tokenizer: Words) -> Infill:
-    return Infill(problem=problem, tokenizer=tokenizer)
+    return Infill(problem=problem, tokenizer=tokenizer, prompts=STABLE)
 
 
 def candidate(program: str, score: float = 0.1 + 0.2) -> Candidate:
@@ -154,16 +129,16 @@ def generation(text: str, finish_reason: str = "stop") -> Generation:
     return Generation(
         index=0,
         text=text,
+        token_ids=(1,),
         finish_reason=finish_reason,
         prompt_tokens=1,
         cached_prompt_tokens=0,
-        generated_tokens=1,
         llm_seconds=0.0,
     )
 
 
 def prompt_of(gap: Gap | None) -> Prompt:
-    return Prompt(token_ids=(), text="", stop=(), max_tokens=1, gap=gap)
+    return Prompt(blocks=(), stop=(), max_tokens=1, gap=gap)
 
 
 def gap_of(prompt: Prompt) -> Gap:
@@ -238,7 +213,9 @@ def test_a_kind_without_weight_is_not_chosen(
 
 def test_the_statement_cannot_end_the_head(problem: Problem, tokenizer: Words) -> None:
     statement = 'Write """f""" with \\ and \\N{x} and "quotes"'
-    operator = Infill(problem=replace(problem, statement=statement), tokenizer=tokenizer)
+    operator = Infill(
+        problem=replace(problem, statement=statement), tokenizer=tokenizer, prompts=STABLE
+    )
     head, _, rest = operator.compose(proposal(PARENTS["one-liner"])).text.partition("# score")
     assert head.count('"""') == 2
     assert head.startswith('"""') and head.endswith('\n"""\n\n')
@@ -248,7 +225,7 @@ def test_the_statement_cannot_end_the_head(problem: Problem, tokenizer: Words) -
 
 def test_a_minimising_problem_says_so(problem: Problem, tokenizer: Words) -> None:
     lower = replace(problem, direction=Direction.MINIMISE)
-    text = Infill(problem=lower, tokenizer=tokenizer).compose(proposal(PLAIN)).text
+    text = Infill(problem=lower, tokenizer=tokenizer, prompts=STABLE).compose(proposal(PLAIN)).text
     assert "Lower scores are better." in text
     assert "Higher" not in text
 
@@ -281,13 +258,17 @@ def test_a_prompt_never_outgrows_the_context(problem: Problem) -> None:
     needed = [
         len(prompt.token_ids) + prompt.max_tokens
         for seed in range(20)
-        for prompt in [Infill(problem=problem, tokenizer=Words()).compose(proposal(PLAIN, seed))]
+        for prompt in [
+            Infill(problem=problem, tokenizer=Words(), prompts=STABLE).compose(
+                proposal(PLAIN, seed)
+            )
+        ]
     ]
     for seed, tokens in enumerate(needed):
-        tight = Infill(problem=problem, tokenizer=Words(max_model_len=tokens))
+        tight = Infill(problem=problem, tokenizer=Words(max_model_len=tokens), prompts=STABLE)
         prompt = tight.compose(proposal(PLAIN, seed))
         assert len(prompt.token_ids) + prompt.max_tokens == tokens
-        short = Infill(problem=problem, tokenizer=Words(max_model_len=tokens - 1))
+        short = Infill(problem=problem, tokenizer=Words(max_model_len=tokens - 1), prompts=STABLE)
         with pytest.raises(UserError, match=r"candidate p .*raise model\.max_model_len") as caught:
             short.compose(proposal(PLAIN, seed))
         assert "\n" not in str(caught.value)
@@ -295,7 +276,7 @@ def test_a_prompt_never_outgrows_the_context(problem: Problem) -> None:
 
 def test_the_longest_parent_fits(problem: Problem) -> None:
     tokenizer = Words(max_model_len=600)
-    operator = Infill(problem=problem, tokenizer=tokenizer)
+    operator = Infill(problem=problem, tokenizer=tokenizer, prompts=STABLE)
     program = "def f(x):\n"
     while len(tokenizer.encode(program + "    x = x + 1\n")) <= operator.longest_parent:
         program += "    x = x + 1\n"

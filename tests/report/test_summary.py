@@ -15,6 +15,7 @@ from engine.core import (
     Evaluation,
     Failure,
     KnownScore,
+    Miss,
     Problem,
     Refusal,
 )
@@ -42,13 +43,14 @@ def child(index: int, refusal: Refusal | None, **tokens: float) -> Child:
         parent=INITIAL,
         operator="infill",
         completion="",
+        completion_ids=(5,) * int(tokens["generated"]),
         finish_reason="stop",
         program=None if refusal is Refusal.UNPARSED else f"x = {index}  # ½\n",
         refusal=refusal,
         prompt_tokens=100,
         cached_prompt_tokens=int(tokens["cached"]),
-        generated_tokens=int(tokens["generated"]),
         llm_seconds=tokens["seconds"],
+        missed={Miss.ALIGNMENT: 4} | ({} if tokens["cached"] else {Miss.COLD: 96}),
     )
 
 
@@ -102,6 +104,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "model": "smollm2",
         "seed": 3,
         "k": 4,
+        "layout": "stable",
         "children": 4,
         "candidates": 3,
         "valid": 2,
@@ -116,6 +119,8 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "prompt_tokens": 400,
         "cached_prompt_tokens": 288,
         "hit_rate": 288 / 400,
+        "computed_prompt_tokens": {"alignment": 16, "cold": 96},
+        "warmer_parents": {"calls": 0, "score_given_up": 0, "tokens_saved": 0},
         "generated_tokens": 60,
         "llm_seconds": 3.75,
         "evaluation_seconds": 2.375,  # without the initial program's
@@ -149,6 +154,7 @@ def test_a_run_that_has_only_begun(settings: RunSettings, problem: Problem) -> N
     summary = summarise(settings=settings, problem=problem, history=history)
     assert (summary["children"], summary["candidates"], summary["hit_rate"]) == (0, 0, 0.0)
     assert (summary["valid_share"], summary["refused"]) == (None, {})
+    assert summary["computed_prompt_tokens"] == {}
     assert (summary["best_score"], summary["best_candidate"]) == (0.4990, INITIAL)
 
 

@@ -85,6 +85,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "cached_prompt_tokens": 5,
         "prompt_tokens": 8,
         "hit_rate": 0.625,
+        "computed_prompt_tokens": {"alignment": 1, "cold": 7},
         "screened": 7,
         "screens_off": {"[b]": {"iteration": 12, "correlation": 0.12345, "pairs": 64}},
     }
@@ -94,10 +95,12 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "Best score 0.1234567890123 (initial 0.1)\n" in out
     assert "\nBest known score 0.75: A [b]paper[/b], Table 1\n3 candidates" in out
     assert "4 children in 1:01:01" in out
-    assert "hit rate 62.5%" in out
+    assert "hit rate 62.5%\nComputed: 2 prompt tokens a child (7 cold, 1 alignment)\n" in out
     assert "\n7 screened out by cheap stages\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out
 
-    print_result(folder=Path("x"), summary=summary | {"best_known": None}, program=program)
-    assert "known" not in capsys.readouterr().out
+    fewer = summary | {"best_known": None, "computed_prompt_tokens": {}}
+    print_result(folder=Path("x"), summary=fewer, program=program)
+    out = capsys.readouterr().out
+    assert "known" not in out and "Computed" not in out

@@ -18,18 +18,23 @@ from engine.core import (
     Proposal,
     Refusal,
 )
-from engine.search import Search
-from engine.settings import ParentSettings, SearchSettings
+from engine.search import Entry, Search
+from engine.settings import ParentSettings, PromptSettings, SearchSettings
 
 SETTINGS = SearchSettings(
     k=4,
     temperature_min=0.5,
     temperature_max=1.0,
-    history=2,
+    prefer_cached=0.0,
     failures=2,
     parent=ParentSettings(p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"infill": 1.0, "rewrite": 2.0, "diff": 0.0},
 )
+CLASSIC = PromptSettings(
+    layout="classic", history_tokens=2, growth_tokens=2, name_parent=False, align=False
+)
+STABLE = replace(CLASSIC, layout="stable")
+TRANSCRIPT = replace(CLASSIC, layout="transcript")
 
 
 def valid(score: float) -> Evaluation:
@@ -43,20 +48,46 @@ def program(number: int) -> str:
     return f"def f(x):\n    return x * {number}\n"
 
 
+def entry(number: int, *, every: int = 3) -> Entry:
+    """Return the ``number``-th program; the parent of each is the first."""
+    if number == 0:
+        return Entry(id=INITIAL, program=program(0))
+    return Entry(
+        id=f"c{number}",
+        program=program(number),
+        iteration=(number - 1) // every,
+        parent=INITIAL,
+        operator="infill",
+    )
+
+
+def new_search(
+    *,
+    settings: SearchSettings = SETTINGS,
+    prompts: PromptSettings = CLASSIC,
+    direction: Direction = Direction.MAXIMISE,
+    seed: int = 7,
+) -> Search:
+    """Return a search without a program, to which each program has one token."""
+    return Search(
+        settings=settings, prompts=prompts, direction=direction, seed=seed, size=lambda _: 1
+    )
+
+
 def search_with(
     scores: list[float | None],
     *,
     settings: SearchSettings = SETTINGS,
+    prompts: PromptSettings = CLASSIC,
     direction: Direction = Direction.MAXIMISE,
     seed: int = 7,
     order: list[int] | None = None,
     every: int = 3,
 ) -> Search:
     """Return a search that was told ``scores``; ``every`` children make an iteration."""
-    search = Search(settings=settings, direction=direction, seed=seed)
+    search = new_search(settings=settings, prompts=prompts, direction=direction, seed=seed)
     for number in range(len(scores)):
-        name = INITIAL if number == 0 else f"c{number}"
-        search.admit(name, program(number), iteration=-1 if number == 0 else (number - 1) // every)
+        search.admit(entry(number, every=every))
     for number in order or range(len(scores)):
         score = scores[number]
         name = INITIAL if number == 0 else f"c{number}"
@@ -97,7 +128,7 @@ def test_telling_and_admitting_again_changes_nothing() -> None:
     search.tell("c1", valid(100.0))
     search.tell("c2", valid(100.0))
     search.tell("c3", FAILED)
-    search.admit("c4", program(1000), iteration=0)
+    search.admit(Entry(id="c4", program=program(1000), iteration=0, parent="c1"))
     assert asked(search) == asked(search_with(SCORES))
     best = search.best()
     assert best is not None and best.score == 0.7
@@ -111,19 +142,20 @@ def test_a_verdict_on_a_program_that_was_never_admitted_is_an_error() -> None:
 def test_an_iteration_that_was_cut_short_is_asked_again_as_it_was() -> None:
     before = [search_with(SCORES).ask(iteration) for iteration in (2, 3)]
     search = search_with(SCORES)
-    search.admit("2.0", program(50), iteration=2)
+    search.admit(Entry(id="2.0", program=program(50), iteration=2, parent=INITIAL))
     search.tell("2.0", valid(99.0))
-    search.admit("2.1", program(51), iteration=2)  # its verdict is not in yet
+    late = Entry(id="2.1", program=program(51), iteration=2, parent=INITIAL)
+    search.admit(late)  # its verdict is not in yet
     assert search.ask(2) == before[0]
     assert search.ask(3) != before[1]  # of which the new child is a part
 
 
 def test_there_is_nothing_to_ask_before_a_valid_program_is_known() -> None:
-    search = Search(settings=SETTINGS, direction=Direction.MAXIMISE, seed=0)
+    search = new_search()
     assert search.best() is None
     with pytest.raises(ValueError, match="nothing to start from"):
         search.ask(0)
-    search.admit(INITIAL, program(0), iteration=-1)
+    search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, FAILED)
     assert search.best() is None
     with pytest.raises(ValueError, match="nothing to start from"):
@@ -133,8 +165,8 @@ def test_there_is_nothing_to_ask_before_a_valid_program_is_known() -> None:
 @pytest.mark.parametrize(
     ("direction", "worst_first"),
     [
-        (Direction.MAXIMISE, ["c5", "c3", INITIAL, "c1", "c4", "c6"]),
-        (Direction.MINIMISE, ["c4", "c6", "c1", INITIAL, "c3", "c5"]),
+        (Direction.MAXIMISE, ["c5", "c3", INITIAL, "c1", "c6", "c4"]),
+        (Direction.MINIMISE, ["c6", "c4", "c1", INITIAL, "c3", "c5"]),
     ],
 )
 def test_the_history_is_the_best_others_worst_first(
@@ -151,8 +183,91 @@ def test_the_history_is_the_best_others_worst_first(
 
 @pytest.mark.parametrize(("shown", "expected"), [(0, 0), (3, 3), (5, 5), (100, 5)])
 def test_the_history_is_as_long_as_the_settings_say(shown: int, expected: int) -> None:
-    search = search_with(SCORES, settings=replace(SETTINGS, history=shown))
+    search = search_with(SCORES, prompts=replace(CLASSIC, history_tokens=shown))
     assert {len(each.history) for each in asked(search)} == {expected}
+
+
+# The window and the lineage.
+
+
+def histories(search: Search, iterations: range) -> list[list[str]]:
+    return [[each.id for each in search.ask(number).history] for number in iterations]
+
+
+LONG: list[float | None] = [0.5, 0.6, None, 0.4, 0.7, 0.1, 0.7, 0.2, 0.8, 0.9, 1.0, 0.3, None]
+
+
+def test_a_stable_history_has_the_best_of_each_iteration_in_their_order() -> None:
+    search = search_with(LONG, prompts=replace(STABLE, history_tokens=9))
+    assert histories(search, range(5)) == [
+        [INITIAL],
+        [INITIAL, "c1"],
+        [INITIAL, "c1", "c4"],
+        [INITIAL, "c1", "c4", "c9"],
+        [INITIAL, "c1", "c4", "c9", "c10"],
+    ]
+    assert {each.compactions for each in asked(search)} == {0}
+
+
+def test_a_stable_history_is_compacted_and_says_so() -> None:
+    search = search_with(LONG, prompts=replace(STABLE, history_tokens=2, growth_tokens=1))
+    proposals = [search.ask(number) for number in range(5)]
+    assert [len(each.history) for each in proposals] == [1, 2, 3, 2, 3]
+    assert [each.compactions for each in proposals] == [0, 0, 0, 1, 1]
+    assert "c9" in {each.id for each in proposals[3].history}
+
+
+def test_the_history_does_not_depend_on_which_iterations_were_asked_before() -> None:
+    prompts = replace(STABLE, history_tokens=2, growth_tokens=1)
+    alone = [search_with(LONG, prompts=prompts).ask(number) for number in range(9)]
+    for seed in range(10):
+        search = search_with(LONG, prompts=prompts)
+        for number in random.Random(seed).choices(range(9), k=30):
+            assert search.ask(number) == alone[number]
+
+
+def test_a_late_verdict_stands_where_it_would_have_stood() -> None:
+    prompts = replace(STABLE, history_tokens=9)
+    search = new_search(prompts=prompts)
+    for number in range(len(LONG)):
+        search.admit(entry(number))
+    for number in (0, 2, 3, 5, 8):
+        score = LONG[number]
+        search.tell(entry(number).id, FAILED if score is None else valid(score))
+        search.ask(4)
+    assert histories(search, range(4, 5)) == [[INITIAL, "c3", "c5", "c8"]]
+    for number in (12, 1, 11, 4, 10, 9, 7, 6):
+        score = LONG[number]
+        search.tell(entry(number).id, FAILED if score is None else valid(score))
+        search.ask(2 + number % 3)
+    assert asked(search, range(9)) == asked(search_with(LONG, prompts=prompts), range(9))
+
+
+def test_each_layout_asks_for_what_it_shows_of_the_same_parents() -> None:
+    proposals = {
+        prompts.layout: asked(search_with(LONG, prompts=prompts), range(4, 40))
+        for prompts in (CLASSIC, STABLE, TRANSCRIPT)
+    }
+    for of_layout in zip(*proposals.values(), strict=True):
+        assert len({(each.parent.id, each.operator, each.seed) for each in of_layout}) == 1
+    assert all(each.history and not each.lineage for each in proposals["classic"])
+    assert all(each.history and not each.lineage for each in proposals["stable"])
+    for each in proposals["transcript"]:
+        assert each.history == () and each.compactions == 0
+        assert [turn.candidate.id for turn in each.lineage] == (
+            [] if each.parent.id == INITIAL else [INITIAL]
+        )
+
+
+def test_the_history_of_a_layout_is_bounded_by_its_tokens() -> None:
+    many: list[float | None] = [number % 17 / 17 for number in range(200)]
+    for kept, growth in ((0, 5), (1, 0), (5, 3), (1000, 0)):
+        sizes = {"history_tokens": kept, "growth_tokens": growth}
+        classic = search_with(many, prompts=replace(CLASSIC, **sizes))
+        assert {len(each.history) for each in asked(classic, range(70, 80))} == {min(kept, 199)}
+        stable = search_with(many, prompts=replace(STABLE, **sizes))
+        counts = [len(each.history) for each in asked(stable, range(80))]
+        assert max(counts) <= (kept + growth if kept else 0)
 
 
 def test_operators_are_chosen_by_their_weights() -> None:
@@ -181,7 +296,7 @@ def test_children_that_are_worth_no_evaluation_are_refused_with_the_reason() -> 
     assert refusal("import numpy as np\ndef f(x):\n    return np.no(x)\n") is Refusal.UNDEFINED
     assert refusal(program(99)) is None
 
-    search.admit("new", program(99), iteration=5)
+    search.admit(Entry(id="new", program=program(99), iteration=5, parent="c1"))
     assert refusal(program(99)) is Refusal.DUPLICATE  # before its verdict is in
 
 
@@ -195,10 +310,10 @@ def failed(message: str) -> Evaluation:
 def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> Search:
     """Return a search with failed and valid children of two parents, told in ``order``."""
     settings = replace(SETTINGS, failures=failures)
-    search = Search(settings=settings, direction=Direction.MAXIMISE, seed=seed)
-    search.admit(INITIAL, program(0), iteration=-1)
+    search = new_search(settings=settings, seed=seed)
+    search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, valid(0.5))
-    search.admit("0.0", program(1), iteration=0, parent=INITIAL)
+    search.admit(Entry(id="0.0", program=program(1), iteration=0, parent=INITIAL))
     search.tell("0.0", valid(0.6))
     children = [
         ("1.0", INITIAL, failed("a")),
@@ -209,7 +324,8 @@ def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> S
         ("3.1", "0.0", failed("e")),
     ]
     for number, (name, parent, _) in enumerate(children, start=2):
-        search.admit(name, program(number), iteration=int(name[0]), parent=parent)
+        iteration = int(name[0])
+        search.admit(Entry(id=name, program=program(number), iteration=iteration, parent=parent))
     for place in order:
         search.tell(children[place][0], children[place][2])
     return search

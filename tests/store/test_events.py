@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Evaluation, Failure, Refusal
+from engine.core import Evaluation, Failure, Miss, Preference, Refusal
 from engine.store import Call, Child, Event, ScreenOff, Session, Verdict
 from engine.store.events import from_json, to_json
 
@@ -30,6 +30,8 @@ calls = st.builds(
     prompt_tokens=counts,
     temperatures=st.lists(floats).map(tuple),
     seeds=st.lists(counts).map(tuple),
+    preference=st.none()
+    | st.builds(Preference, drawn=texts, score_given_up=floats, tokens_saved=counts),
 )
 children = st.builds(
     Child,
@@ -39,12 +41,13 @@ children = st.builds(
     parent=texts,
     operator=texts,
     completion=texts,
+    completion_ids=st.lists(st.integers(0, 2**31)).map(tuple),
     finish_reason=texts,
     program=st.none() | texts,
     refusal=st.none() | st.sampled_from(Refusal),
     prompt_tokens=counts,
     cached_prompt_tokens=counts,
-    generated_tokens=counts,
+    missed=st.dictionaries(st.sampled_from(Miss), counts),
     llm_seconds=floats,
 )
 verdicts = st.builds(

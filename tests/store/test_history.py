@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import INITIAL, Direction, Evaluation, Failure, Refusal
+from engine.core import INITIAL, Direction, Evaluation, Failure, Miss, Refusal
 from engine.settings import BudgetSettings
 from engine.store import (
     Call,
@@ -52,13 +52,14 @@ def child(name: str, refusal: Refusal | None = None) -> Child:
         parent=INITIAL,
         operator="infill",
         completion="",
+        completion_ids=tuple(range(7)),
         finish_reason="stop",
         program=f"x = {name}\n" if refusal is not Refusal.UNPARSED else None,
         refusal=refusal,
         prompt_tokens=100,
         cached_prompt_tokens=80,
-        generated_tokens=7,
         llm_seconds=0.5,
+        missed={Miss.NEW: 15, Miss.ALIGNMENT: 5},
     )
 
 
@@ -96,6 +97,7 @@ def test_every_event_counts_where_it_belongs() -> None:
     assert (history.prompt_tokens, history.cached_prompt_tokens) == (500, 400)
     assert (history.generated_tokens, history.llm_seconds) == (35, 2.5)
     assert history.hit_rate == 0.8
+    assert history.missed == {Miss.NEW: 75, Miss.ALIGNMENT: 25}
     assert history.evaluation_seconds == 0.5  # without the initial program's
     assert history.wall_seconds == 10.0
     assert [each.id for each in history.pending()] == ["1.1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from engine.core import INITIAL, Evaluation, Failure, Refusal, UserError
 from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run
 
+EMPTIED = "DROP VIEW candidates; DROP VIEW calls; DROP TABLE events"
 SESSION = Session(number=0, engine="0", fingerprint="f")
 FIRST = Verdict.of(INITIAL, Evaluation(score=0.1 + 0.2, failure=None), program="x = '½'\n")
 
@@ -28,12 +30,12 @@ def child(name: str, refusal: Refusal | None = None) -> Child:
         parent=INITIAL,
         operator="infill",
         completion="\u2028 \U0001f600 \0 '\"",
+        completion_ids=tuple(range(3)),
         finish_reason="stop",
         program=f"x = {name}\n",
         refusal=refusal,
         prompt_tokens=10,
         cached_prompt_tokens=9,
-        generated_tokens=3,
         llm_seconds=0.1 + 0.2,
     )
 
@@ -176,11 +178,11 @@ def open_below(folder: Path) -> list[str]:
         (lambda path: path.write_bytes(b"nonsense " * 1000), "run.db is not the log of a run"),
         (lambda path: path.write_bytes(path.read_bytes()[:3000]), "run.db"),
         (
-            lambda path: sql(path, "PRAGMA user_version = 1"),
-            "has schema 1, and this version reads 2",
+            lambda path: sql(path, "PRAGMA user_version = 2"),
+            "has schema 2, and this version reads 3",
         ),
         (lambda path: sql(path, "PRAGMA application_id = 7"), "run.db is not the log of a run"),
-        (lambda path: sql(path, "DROP VIEW candidates; DROP TABLE events"), "not the log of a run"),
+        (lambda path: sql(path, EMPTIED), "not the log of a run"),
     ],
 )
 def test_what_is_not_a_log_is_refused_and_left_alone(
@@ -245,3 +247,15 @@ def test_a_folder_that_cannot_be_written_is_refused(folder: Path) -> None:
     (folder / "run.lock").mkdir()
     with pytest.raises(UserError, match="can't be written"):
         EventLog(folder)
+
+
+def test_people_can_ask_for_the_hit_rate_of_each_call_in_sql(folder: Path) -> None:
+    cold = dataclasses.replace(child("1.0"), prompt_tokens=12, cached_prompt_tokens=0)
+    with EventLog(folder, session=0) as log:
+        for each in (child("2.0"), cold, child("1.1")):
+            log.append(each)
+    with contextlib.closing(sqlite3.connect(folder / "run.db")) as db:
+        rows = db.execute(
+            "SELECT iteration, children, prompt_tokens, cached_prompt_tokens, hit_rate FROM calls"
+        ).fetchall()
+    assert rows == [(1, 2, 22, 9, 9 / 22), (2, 1, 10, 9, 0.9)]

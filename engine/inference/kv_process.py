@@ -1,0 +1,177 @@
+"""``python -m engine.inference.kv_process``: the process in which a run's LMCache server runs.
+
+Covers: starting LMCache's server inside a process that dies with the run, telling the run the
+port, and ending with everything written that was to be written. Does not cover who starts it
+(``kv_server.py``) or the disk tier's bounds (``kv_disk.py``).
+
+LMCache's own command is not used because it outlives the process that started it, wants its ports
+chosen beforehand, opens a second one for an interface that nobody needs here, and lets its disk
+tier grow without bound.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from engine.inference.kv_disk import UsedChunks, prune
+from engine.inference.kv_server import SHARED_MEMORY, ServerOptions
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_LOOK_SECONDS = 5.0  # between two looks at the size of the disk tier
+_DRAIN_SECONDS = 3.0  # for chunks that are on their way to the disk when the run ends
+_log = logging.getLogger(__name__)
+
+
+def main(options: ServerOptions) -> NoReturn:
+    """Serve until the run ends this process, or dies."""
+    ended = _ends()
+    _die_with(options.parent)
+    _server, engine, port = _start(options)
+    if options.shared_memory is not None:
+        _reserve(SHARED_MEMORY / options.shared_memory)
+    os.write(options.report, f"{port}\n".encode())
+    os.close(options.report)
+    folder, limit = Path(options.folder), int(options.disk_gb * 2**30)
+    used = UsedChunks(folder)
+    engine.storage_manager._l1_manager.register_listener(used)
+    prune(folder, limit)
+    while not select.select([ended], [], [], _LOOK_SECONDS)[0]:
+        used.mark()
+        prune(folder, limit)
+    _drain(engine)
+    if options.shared_memory is not None:
+        (SHARED_MEMORY / options.shared_memory).unlink(missing_ok=True)
+    shutil.rmtree(folder / options.scratch, ignore_errors=True)  # the run may be gone
+    os._exit(0)  # what is left are threads and memory, and LMCache takes seconds to end them
+
+
+def _ends() -> socket.socket:
+    """Return a socket that can be read from once this process is to end.
+
+    To block the signals would be simpler, but the ``multiprocessing`` module unblocks them.
+    """
+    ended, end = socket.socketpair()
+    end.setblocking(False)
+    signal.set_wakeup_fd(end.detach())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    return ended
+
+
+def _die_with(parent: int) -> None:
+    """Have the kernel send SIGTERM when the process that started this one dies."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    if os.getppid() != parent:  # it died before
+        os._exit(0)
+
+
+def _start(options: ServerOptions) -> tuple[Any, Any, int]:
+    """Start LMCache's server; return it, its engine and its port."""
+    from lmcache.v1.distributed.config import parse_args_to_config
+    from lmcache.v1.mp_observability.config import parse_args_to_observability_config
+    from lmcache.v1.multiprocess.config import parse_args_to_mp_server_config
+    from lmcache.v1.multiprocess.server import run_cache_server
+
+    port = _free_port()
+    given = _parser().parse_args(_arguments(options, port))
+    started = run_cache_server(
+        mp_config=parse_args_to_mp_server_config(given),
+        storage_manager_config=parse_args_to_config(given),
+        obs_config=parse_args_to_observability_config(given),
+        return_engine=True,
+        start_prometheus_http_server=False,
+    )
+    assert started is not None  # it is for return_engine=False only
+    return (*started, port)
+
+
+def _parser() -> Any:
+    import argparse
+
+    from lmcache.v1.distributed.config import add_storage_manager_args
+    from lmcache.v1.mp_observability.config import add_observability_args
+    from lmcache.v1.multiprocess.config import add_mp_server_args
+
+    parser = argparse.ArgumentParser()
+    add_mp_server_args(parser)
+    add_storage_manager_args(parser)
+    add_observability_args(parser)
+    return parser
+
+
+def _arguments(options: ServerOptions, port: int) -> list[str]:
+    disk = {
+        "type": "fs",
+        "base_path": options.folder,
+        # A folder of its own for what is being written: servers that write the same chunk at the
+        # same time would otherwise share a half-written file.
+        "relative_tmp_dir": options.scratch,
+    }
+    arguments = [
+        *("--host", "127.0.0.1", "--port", str(port)),
+        *("--chunk-size", str(options.chunk_tokens)),
+        *("--l1-size-gb", str(options.memory_gb), "--eviction-policy", "LRU"),
+        *("--l2-adapter", json.dumps(disk)),
+        "--disable-observability",
+        # The engine does not ping (see kv_connector.py), so silence is no sign of death.
+        *("--worker-reap-timeout-seconds", "0"),
+        *("--kv-event-log-size", "0"),
+    ]
+    if options.shared_memory is None:
+        # Hybrid models have a group of state layers beside the attention layers.
+        return [*arguments, "--separate-object-groups"]
+    return [
+        *arguments,
+        *("--supported-transfer-mode", "engine_driven"),
+        *("--shm-name", options.shared_memory, "--no-l1-use-lazy"),
+    ]
+
+
+def _reserve(segment: Path) -> None:
+    """Take all pages of the memory tier now.
+
+    If shared memory were full later, the engine would be killed for writing to a page of it.
+
+    Raises:
+        OSError: there is not enough.
+    """
+    descriptor = os.open(segment, os.O_RDWR)
+    try:
+        os.posix_fallocate(descriptor, 0, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _drain(engine: Any) -> None:
+    """Wait, within bounds, until what the memory tier holds is on the disk as well."""
+    deadline = time.monotonic() + _DRAIN_SECONDS
+    while time.monotonic() < deadline:
+        store = engine.storage_manager.report_status()["store_controller"]
+        if not store["pending_keys_count"] and not store["in_flight_task_count"]:
+            return
+        time.sleep(0.02)
+    _log.warning("the disk tier did not take everything within %.0f s", _DRAIN_SECONDS)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    main(ServerOptions(**json.loads(sys.argv[1])))

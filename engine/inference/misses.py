@@ -1,0 +1,108 @@
+"""Why prompt tokens were computed and not served from the prefix cache.
+
+vLLM counts how many tokens of a prompt were cached; this says why the others were not, from what
+the session asked before. vLLM keeps whole blocks of tokens, each under the hash of all tokens up to
+its end, so a block is found only behind the very start that it was computed behind.
+
+- ``evicted``: the block was asked for behind the same start, and is gone.
+- ``alignment``: tokens after the last block that could be found; and in the block in which a prompt
+  leaves what was asked before, the tokens of those of its parts (`engine.core.Block`) that were.
+- ``compaction``, ``moved``: the part was asked for behind another start, since when the history was
+  compacted, or was not.
+- ``cold``: the first call of a session, and a task that no earlier call began with.
+- ``new``: all other parts, as a whole: also those that begin as an earlier one did, and an answer
+  of the model, which the cache holds from its decode unless it was evicted.
+
+Does not cover what vLLM does with the tokens: the counts are its own, only the reasons are ours.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from engine.core import Block, Miss, Part, Prompt
+
+
+class MissLedger:
+    """Remembers what a session asked for, as hashes; `begin` with each call's prompt."""
+
+    def __init__(self, *, block_size: int) -> None:
+        """``block_size``: tokens of a block of the prefix cache."""
+        self._block_size = block_size
+        self._starts: set[int] = set()  # of all tokens up to the end of a block of the cache
+        self._sequences: set[int] = set()  # of all parts of a prompt up to one of them
+        self._parts: set[int] = set()
+        self._compactions = 0
+
+    def begin(self, prompt: Prompt, *, compactions: int) -> CallMisses:
+        """Return the account of a call that begins now.
+
+        Args:
+            prompt: of all the call's children.
+            compactions: how often the history shown was compacted, so far in the run.
+        """
+        token_ids, size = prompt.token_ids, self._block_size
+        starts = _starts(token_ids, size=size)
+        sequences = _sequences(prompt.blocks)
+        compacted = compactions != self._compactions
+        reasons: list[Miss] = []
+        for block, sequence in zip(prompt.blocks, sequences, strict=True):
+            asked = sequence in self._sequences
+            reason = Miss.ALIGNMENT if asked else self._reason(block, compacted)
+            reasons += [reason] * len(block.token_ids)
+        # One token is always computed, so that there is something to sample from.
+        findable = max(len(token_ids) - 1, 0) // size
+        for index, start in enumerate(starts[:findable]):
+            if start in self._starts:
+                reasons[index * size : (index + 1) * size] = [Miss.EVICTED] * size
+        rest = len(token_ids) - findable * size
+        reasons[findable * size :] = [Miss.ALIGNMENT] * rest
+        self._starts.update(starts)
+        self._sequences.update(sequences)
+        self._parts.update(hash(block.token_ids) for block in prompt.blocks)
+        self._compactions = compactions
+        return CallMisses(reasons)
+
+    def _reason(self, block: Block, compacted: bool) -> Miss:
+        """Return why a token of ``block`` is computed, if it stands behind a new start."""
+        if not self._sequences:
+            return Miss.COLD
+        if hash(block.token_ids) in self._parts:
+            return Miss.COMPACTION if compacted else Miss.MOVED
+        return Miss.COLD if block.part is Part.TASK else Miss.NEW
+
+
+class CallMisses:
+    """The account of one call: why each of its prompt's tokens is computed, if it is."""
+
+    def __init__(self, reasons: Sequence[Miss]) -> None:
+        """``reasons``: one for each token of the prompt."""
+        self._reasons = reasons
+
+    def of_child(self, cached_tokens: int) -> Mapping[Miss, int]:
+        """Return how many tokens were computed for a child, by reason; their sum is all of them.
+
+        Args:
+            cached_tokens: of its prompt, as vLLM counted them.
+        """
+        computed = self._reasons[cached_tokens:]
+        return {reason: count for reason in Miss if (count := computed.count(reason))}
+
+
+def _starts(token_ids: Sequence[int], *, size: int) -> list[int]:
+    """Return a hash of all tokens up to the end of each full block of ``size`` tokens."""
+    starts: list[int] = []
+    before = 0
+    for end in range(size, len(token_ids) + 1, size):
+        before = hash((before, tuple(token_ids[end - size : end])))
+        starts.append(before)
+    return starts
+
+
+def _sequences(blocks: Sequence[Block]) -> list[int]:
+    """Return a hash of all parts of a prompt up to each of them."""
+    hashes = itertools.accumulate(
+        (block.token_ids for block in blocks), lambda before, ids: hash((before, ids)), initial=0
+    )
+    return list(hashes)[1:]

@@ -1,0 +1,118 @@
+"""The window: which programs a prompt shows, as a sequence that only grows at its end.
+
+What stands before the first changed token of a prompt comes from the prefix cache, so a window
+that is sorted anew in each iteration is computed anew in each iteration. This one keeps its order:
+the best new program of an iteration joins at the end. Once the window has outgrown its size it is
+compacted in one go to the best and the most different programs, and that iteration alone computes
+it again.
+
+How far to let it grow. Let the window have c tokens after a compaction and grow by g tokens an
+iteration, so that it is compacted every n iterations. A compaction costs c p seconds of prefill
+(p seconds a token), and each token that is shown costs d seconds an iteration, because every step
+of the decode attends to it. Per iteration that is
+
+    c p / n + d (c + g n / 2),
+
+least at n = sqrt(2 c p / (d g)), the economic order quantity (F. W. Harris, 1913), which means a
+growth of g n = sqrt(2 c p g / d) tokens. Growing further saves less prefill than it costs decode,
+and shows programs that a compaction would have dropped; compacting sooner buys fresher programs
+with prefill. With SmolLM2 on two cores at K = 8 (p = 1.5 ms, 6.5 us a step and token; printed by
+``bench/cache.py``), g = 60 and c = 2,048: infills of 16 tokens make d = 0.1 ms, n = 31 and a growth
+of 1,900 tokens; rewrites of 300 tokens make d = 2 ms, n = 7 and a growth of 430. The default of
+1,024 lies between them, and costs at most a tenth more than the best for either.
+
+Covers: who joins and who stays. Does not cover how programs look in a prompt, or their tokens:
+``size`` is the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.core import Candidate, Direction
+from engine.search.parents import best_of, normalised
+
+DIVERSITY = 0.5
+"""Weight of being different, against being good, when the window is compacted; from 0 to 1."""
+
+
+class Window:
+    """The programs shown; `advance` it once for each iteration, in order."""
+
+    def __init__(
+        self, *, kept: int, growth: int, size: Callable[[str], int], direction: Direction
+    ) -> None:
+        """Start empty.
+
+        Args:
+            kept: the most that the window holds after a compaction, in the unit of ``size``.
+            growth: by how much it may then grow.
+            size: of a program's text.
+            direction: of the scores.
+        """
+        self._kept = kept
+        self._growth = growth
+        self._size = size
+        self._direction = direction
+        self.shown: tuple[Candidate, ...] = ()
+        self.compactions = 0
+
+    def advance(self, candidates: Sequence[Candidate]) -> None:
+        """Take in the valid children of the next iteration.
+
+        The best of them joins if its score is not shown yet and it fits into what a
+        compaction keeps, or it is better than the worst that is shown: anything else teaches
+        nothing new. A program that no compaction could keep does not join.
+        """
+        if not candidates or not self._kept:
+            return
+        best = best_of(candidates, self._direction)
+        if self._size(best.program) > self._kept or (self.shown and not self._is_news(best)):
+            return
+        self.shown += (best,)
+        if self._sizes(self.shown) > self._kept + self._growth:
+            self.shown = self._compacted()
+            self.compactions += 1
+
+    def _is_news(self, candidate: Candidate) -> bool:
+        scores = {each.score for each in self.shown}
+        if candidate.score in scores:
+            return False
+        if self._sizes((*self.shown, candidate)) <= self._kept:
+            return True
+        return any(self._direction.better(candidate.score, than=score) for score in scores)
+
+    def _compacted(self) -> tuple[Candidate, ...]:
+        """Return the best program and those that are good and unlike the others that stay.
+
+        Greedy, as in maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): each time
+        the program with the largest (1 - w) s + w d, s its score from 0 (worst) to 1 (best) and d
+        its smallest distance from those chosen, w = `DIVERSITY`. What stays keeps its order.
+        """
+        scores = dict(zip(self.shown, normalised(self.shown, self._direction), strict=True))
+        chosen = [best_of(self.shown, self._direction)]
+        room = self._kept - self._size(chosen[0].program)
+        left = [each for each in self.shown if each is not chosen[0]]
+        lines = {each: _lines(each.program) for each in self.shown}
+        distance = {each: 1.0 for each in left}
+        while left:
+            for each in left:
+                distance[each] = min(distance[each], _distance(lines[each], lines[chosen[-1]]))
+            pick = max(left, key=lambda e: (1 - DIVERSITY) * scores[e] + DIVERSITY * distance[e])
+            left.remove(pick)
+            if self._size(pick.program) <= room:
+                chosen.append(pick)
+                room -= self._size(pick.program)
+        return tuple(each for each in self.shown if each in chosen)
+
+    def _sizes(self, candidates: Sequence[Candidate]) -> int:
+        return sum(self._size(each.program) for each in candidates)
+
+
+def _lines(program: str) -> frozenset[str]:
+    return frozenset(line.strip() for line in program.splitlines())
+
+
+def _distance(lines: frozenset[str], others: frozenset[str]) -> float:
+    """Return the Jaccard distance of two programs' sets of lines, from 0 (equal) to 1."""
+    return 1 - len(lines & others) / len(lines | others) if lines | others else 0.0

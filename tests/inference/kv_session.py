@@ -1,0 +1,109 @@
+"""A process that uses a model with an LMCache server and says what happened, as JSON.
+
+Run by ``test_lmcache.py`` in processes of their own: a second one is the point of what is tested,
+and a server that failed is given up for good.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine import config
+from engine.core import Generation
+from engine.inference import (
+    LanguageModel,
+    Sampling,
+    chunk_tokens,
+    find_weights,
+    is_cpu_build,
+    kv_server,
+    kv_transfer,
+    prepare,
+)
+
+PARENT = "\n".join(f"def step_{n}(x):\n    return x * {n} + {n * n}\n" for n in range(50))
+OTHERS = [
+    "\n".join(f"{name} has {n} sheep and {n + 3} goats." for n in range(40))
+    for name in ("Ada", "Ben", "Cleo", "Dan")
+]
+
+
+class Warnings(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def ask(model: LanguageModel, text: str, *, fault: tuple[int, int] | None = None) -> dict[str, Any]:
+    """Let the model write four children; in the middle, send a signal to a process."""
+    ids = model.encode(text)
+    endless = tuple(model.encode("<|im_end|>") + model.encode("<|endoftext|>"))
+    fan = model.fanout(
+        token_ids=ids,
+        sampling=[
+            Sampling(temperature=0.8, seed=seed, stop=(), max_tokens=12, banned=endless)
+            for seed in range(4)
+        ],
+    )
+    children: list[Generation] = []
+    steps = 0
+    while fan.is_running:
+        children += fan.step()
+        steps += 1
+        if steps == 3 and fault is not None:
+            os.kill(*fault)
+    children.sort(key=lambda child: child.index)
+    return {
+        "prompt_tokens": len(ids),
+        "cached": [child.cached_prompt_tokens for child in children],
+        "generated": [child.generated_tokens for child in children],
+        "reasons": [child.finish_reason for child in children],
+        "texts": [child.text for child in children],
+    }
+
+
+def main(folder: str, fault: int, server: str) -> dict[str, Any]:
+    """Ask for a known prompt, then for others; ``fault`` is sent to the server in between."""
+    warnings = Warnings()
+    logging.getLogger("engine").addHandler(warnings)
+    logging.getLogger("engine").propagate = False
+    arguments = ["cache=lmcache", "cache.memory_gb=0.25", f"cache.folder={folder}"]
+    settings = config.resolve([*arguments, "model.max_model_len=2048"])
+    cache = replace(settings.cache, server=server or None)
+    prepare(threads=None, kv_cache_gb=1)
+    weights = find_weights(settings.model)
+    tokens = chunk_tokens(settings=settings.model, folder=weights)
+    with kv_server(cache, chunk_tokens=tokens, on_gpu=not is_cpu_build()) as own:
+        transfer = kv_transfer(own, weights=weights)
+        model = LanguageModel(settings=settings.model, folder=weights, seed=0, kv_transfer=transfer)
+        answers = [ask(model, PARENT)]
+        after_first = model.prefix_cache_count()
+        signalled = None
+        if fault:
+            assert transfer is not None and transfer.pid is not None
+            signalled = (transfer.pid, fault)
+        answers += [ask(model, OTHERS[0], fault=signalled)]
+        answers += [ask(model, text) for text in OTHERS[1:]]
+        model.close()
+    return {
+        "answers": answers,
+        "external_hits": after_first.external_hits,
+        "hits": after_first.hits,
+        "warnings": warnings.lines,
+        "left": sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".data"),
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])) + "\n")

@@ -1,0 +1,335 @@
+"""The LMCache server beside a run: warm starts, every way for it to fail, nothing left behind."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import config
+from engine.core import UserError
+from engine.inference import KVServer, kv_server, kv_transfer
+from engine.inference.kv_disk import UsedChunks, prune
+from engine.settings import CacheSettings
+
+SESSION = Path(__file__).with_name("kv_session.py")
+SECONDS = 240.0
+"""How long one process may take on a machine that is busy with something else."""
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def session(folder: Path, *, fault: int = 0, server: str = "") -> dict[str, Any]:
+    """Return what a process that uses the model saw; nothing of it may be left."""
+    before = segments()
+    done = subprocess.run(
+        [sys.executable, str(SESSION), str(folder), str(fault), server],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={**os.environ, "BROOD_TEST": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert processes(folder) == []
+    assert segments() == before
+    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return seen
+
+
+def segments() -> set[str]:
+    return {path.name for path in SHARED_MEMORY.iterdir() if "brood" in path.name}
+
+
+def processes(folder: Path) -> list[int]:
+    """Return the living processes that have ``folder`` in their environment, this one excepted."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal() or int(process.name) == os.getpid():
+            continue
+        try:
+            alive = (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            belongs = f"BROOD_TEST={folder}\0".encode() in (process / "environ").read_bytes()
+        except OSError:
+            continue  # it ended, or belongs to somebody else
+        if alive and belongs:
+            found.append(int(process.name))
+    return found
+
+
+def eventually(holds: Any, seconds: float = SECONDS) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def chunks(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.data"))
+
+
+def assert_complete(seen: dict[str, Any]) -> None:
+    """Assert that every child came and was written to its end."""
+    assert len(seen["answers"]) == 5
+    for answer in seen["answers"]:
+        assert answer["generated"] == [12] * 4
+        assert answer["reasons"] == ["length"] * 4
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> CacheSettings:
+    folder = tmp_path / "kv"
+    return config.resolve(["cache=lmcache", "cache.memory_gb=0.1", f"cache.folder={folder}"]).cache
+
+
+@pytest.fixture(scope="module")
+def stopped_then_killed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two processes saw, one after the other, on one folder.
+
+    The first one's server was stopped in the middle of its second prompt, the other one's killed.
+    """
+    folder = tmp_path_factory.mktemp("kv")
+    return [session(folder, fault=fault) for fault in (signal.SIGSTOP, signal.SIGKILL)]
+
+
+def test_a_second_process_starts_warm(stopped_then_killed: list[dict[str, Any]]) -> None:
+    cold, warm = (seen["answers"][0] for seen in stopped_then_killed)
+    tokens = cold["prompt_tokens"]
+    assert 900 <= tokens <= 1400
+    assert cold["cached"][0] == 0
+    assert all(cached >= 0.9 * tokens for cached in warm["cached"])
+    # What the engine computes from loaded KV is what it computes from its own.
+    assert warm["texts"] == cold["texts"]
+
+
+def test_what_was_loaded_is_counted_apart(stopped_then_killed: list[dict[str, Any]]) -> None:
+    cold, warm = stopped_then_killed
+    assert cold["external_hits"] == 0
+    # One child loads, and the others find what it loaded in the engine's own prefix cache.
+    cached = warm["answers"][0]["cached"]
+    assert warm["external_hits"] >= 0.9 * warm["answers"][0]["prompt_tokens"]
+    assert warm["external_hits"] + warm["hits"] == sum(cached)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["stopped", "killed"])
+def test_a_server_that_fails_costs_no_child_and_is_said_once(
+    stopped_then_killed: list[dict[str, Any]], which: int
+) -> None:
+    seen = stopped_then_killed[which]
+    assert_complete(seen)
+    (line,) = seen["warnings"]
+    assert line.startswith("the LMCache server failed")
+    assert line.endswith("the run goes on without it")
+
+
+def test_what_a_failed_server_leaves_goes_when_the_next_one_starts(
+    stopped_then_killed: list[dict[str, Any]],
+) -> None:
+    stopped, killed = (seen["left"] for seen in stopped_then_killed)
+    assert len(stopped) == len(killed) == 1  # the log of the one that failed last
+    assert stopped != killed
+
+
+def test_a_server_that_is_not_there_is_gone_without(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    seen = session(tmp_path, server=f"127.0.0.1:{port}")
+    assert_complete(seen)
+    (line,) = seen["warnings"]
+    assert line.startswith("no LMCache server")
+
+
+@pytest.mark.slow
+def test_two_processes_join_one_server(settings: CacheSettings, tmp_path: Path) -> None:
+    server = KVServer(settings, chunk_tokens=64, on_gpu=False)
+    try:
+        port = server.transfer(weights=weights(tmp_path / "weights")).port
+        first, second = (session(tmp_path, server=f"127.0.0.1:{port}") for _ in range(2))
+    finally:
+        server.close()
+    assert first["warnings"] == second["warnings"] == []
+    assert first["external_hits"] == 0
+    assert second["external_hits"] >= 0.9 * second["answers"][0]["prompt_tokens"]
+
+
+@pytest.mark.slow
+def test_a_clean_end_leaves_chunks_and_nothing_else(tmp_path: Path) -> None:
+    seen = session(tmp_path)
+    assert_complete(seen)
+    assert seen["warnings"] == seen["left"] == []
+    assert chunks(tmp_path)
+
+
+def weights(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+def test_a_server_dies_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    before = segments()
+    folder = tmp_path / "kv"
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from engine.inference import KVServer\n"
+        "from engine.settings import CacheSettings\n"
+        "server = KVServer(CacheSettings(kind='lmcache', memory_gb=0.1, disk_gb=1.0,\n"
+        "    folder=sys.argv[1], server=None), chunk_tokens=64, on_gpu=False)\n"
+        "print(server.transfer(weights=Path(sys.argv[2])).port, flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder), str(weights(tmp_path / "weights"))],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "BROOD_TEST": str(folder)},
+    )
+    assert run.stdout is not None
+    with run:
+        try:
+            assert int(run.stdout.readline()) > 0
+            assert len(processes(folder)) >= 2
+            assert len(segments() - before) == 1
+        finally:
+            run.kill()
+    assert eventually(lambda: processes(folder) == [])
+    assert segments() == before
+    assert list(folder.iterdir()) == []
+
+
+def test_what_a_killed_run_and_server_left_is_removed_by_the_next(
+    settings: CacheSettings, tmp_path: Path
+) -> None:
+    folder = Path(settings.folder)
+    left = folder / "server-0123abcd"
+    left.mkdir(parents=True)
+    (left / "log").write_text("killed")
+    segment = SHARED_MEMORY / "lmcache_l1_pool_brood_0123abcd"
+    segment.write_bytes(b"")
+    server = KVServer(settings, chunk_tokens=64, on_gpu=False)
+    try:
+        assert not left.exists() and not segment.exists()
+        other = KVServer(settings, chunk_tokens=64, on_gpu=False)
+        assert server.log.exists(), "a server that is in use was taken for a stale one"
+        other.close()
+    finally:
+        server.close()
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["file", "/proc/brood"])
+def test_a_folder_that_cannot_be_used_is_said_and_gone_without(
+    settings: CacheSettings, tmp_path: Path, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    unusable = replace(settings, folder=str(tmp_path / where))
+    with kv_server(unusable, chunk_tokens=64, on_gpu=False) as server:
+        assert server is None
+        assert kv_transfer(server, weights=tmp_path) is None
+    (line,) = caplog.messages
+    assert line.startswith("no LMCache server, so this run starts cold")
+
+
+def test_a_server_that_does_not_start_is_said_and_its_log_is_kept(
+    settings: CacheSettings,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "lmcache.py").write_text("raise ImportError('broken installation')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with kv_server(settings, chunk_tokens=64, on_gpu=False) as server:
+        assert server is not None
+        assert kv_transfer(server, weights=weights(tmp_path / "weights")) is None
+        (line,) = caplog.messages
+        assert str(server.log) in line
+    assert "broken installation" in server.log.read_text()
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Iterator[Path]:
+    """A disk tier of ten chunks of 1,000 bytes, the last one used longest ago."""
+    ages = itertools.count(1_000_000, -1000)
+    for number in range(10):
+        path = tmp_path / f"model@0x00000000@0@{number:064x}.data"
+        path.write_bytes(bytes(1000))
+        age = next(ages)
+        os.utime(path, (age, age))
+    (tmp_path / "server-1").mkdir()
+    yield tmp_path
+
+
+def test_a_disk_tier_within_its_bound_is_left_alone(tier: Path) -> None:
+    assert prune(tier, 10_000) == 0
+    assert len(chunks(tier)) == 10
+
+
+def test_what_was_not_used_for_longest_is_removed_first(tier: Path) -> None:
+    kept = chunks(tier)[:4]
+    # 10,000 bytes are 5,000 too many; room for a tenth of the bound more is 500.
+    assert prune(tier, 5_000) == 6
+    assert chunks(tier) == kept
+    assert (tier / "server-1").is_dir()
+
+
+def test_a_chunk_that_is_used_in_memory_is_kept_on_disk(
+    tier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMCACHE_LOG_LEVEL", "CRITICAL")  # read when it is imported
+    from lmcache.v1.distributed.api import ObjectKey
+
+    oldest = chunks(tier)[-1]
+    key = ObjectKey(chunk_hash=(9).to_bytes(32, "big"), model_name="model", kv_rank=0)
+    gone = ObjectKey(chunk_hash=(99).to_bytes(32, "big"), model_name="model", kv_rank=0)
+    used = UsedChunks(tier)
+    used.on_l1_keys_reserved_read([key, gone])
+    used.mark()
+    assert prune(tier, 1_500) == 9
+    assert chunks(tier) == [oldest]
+
+
+def test_a_folder_that_is_gone_is_pruned_without_an_error(tmp_path: Path) -> None:
+    assert prune(tmp_path / "gone", 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("cache=memcached", "unknown cache 'memcached'; valid: lmcache, none"),
+        ("cache.kind=disk", "cache.kind is 'disk'; it must be none or lmcache"),
+        ("cache.server=10.0.0.1:5555", "must be 127.0.0.1:PORT"),
+        ("cache.server=localhost", "must be 127.0.0.1:PORT"),
+        ("cache.server=127.0.0.1:0", "must be 127.0.0.1:PORT"),
+        ("cache.server=127.0.0.1:65536", "must be 127.0.0.1:PORT"),
+        ("cache.server='127.0.0.1:1\n'", "must be 127.0.0.1:PORT"),
+        ("cache.memory_gb=0", "cache.memory_gb is 0.0; it must be 0.1 or more"),
+        ("cache.memory_gb=inf", "cache.memory_gb is inf; it must be 0.1 or more and finite"),
+        ("cache.disk_gb=-1", "cache.disk_gb is -1.0; it must be 0.1 or more"),
+        ("cache.folder=''", "cache.folder is ''; it must be a folder"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(argument: str, message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        config.resolve([argument])
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_preset_for_a_large_gpu_uses_a_server_unless_told_otherwise() -> None:
+    preset = "model=qwen3_5_27b_fp8"
+    assert config.resolve([]).cache.kind == "none"
+    assert config.resolve([preset]).cache.kind == "lmcache"
+    assert config.resolve([preset, "cache=none"]).cache.kind == "none"
