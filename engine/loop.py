@@ -17,6 +17,7 @@ import numpy as np
 from engine.core import Evaluation, Generation, Miss, Preference, Prompt, Proposal, Refusal
 from engine.evaluation import SwitchedOff
 from engine.inference import LanguageModel, MissLedger, Sampling
+from engine.outcomes import Outcomes
 from engine.prompts import Operator
 from engine.restore import entry_of
 from engine.search import Search
@@ -78,6 +79,7 @@ class Loop:
         self._model = model
         self._evaluator = evaluator
         self._stopped = stopped
+        self._outcomes = Outcomes(history, workers=settings.evaluation.workers)
         self._warmest = WarmestParent(
             search=search,
             operators=operators,
@@ -94,6 +96,7 @@ class Loop:
             assert child.program is not None  # a refused child is not pending
             self._submit(child.id, child.program, child.iteration)
         self._collect_all()
+        self._tell_outcomes()
         iteration = max(self._history.calls, default=0)
         while not self._is_over():
             self._iterate(iteration)
@@ -105,7 +108,7 @@ class Loop:
         if call is None:
             proposal, preference = self._warmest.choose(self._search.ask(iteration))
         else:
-            proposal = self._search.ask(iteration, parent_id=call.parent)
+            proposal = self._search.ask(iteration, parent_id=call.parent, k=call.k)
         operator = self._operators[proposal.operator]
         prompt = operator.compose(proposal)
         sampling = self._sampling(proposal, prompt)
@@ -116,6 +119,7 @@ class Loop:
         if missing:
             self._generate(proposal, operator, prompt, {i: sampling[i] for i in missing})
         self._collect_all()
+        self._tell_outcomes()
 
     def _generate(
         self,
@@ -188,6 +192,10 @@ class Loop:
     def _collect_all(self) -> None:
         while self._evaluator.in_flight:
             self._tell(self._evaluator.completed(timeout=None))
+
+    def _tell_outcomes(self) -> None:
+        for outcome in self._outcomes.finished():
+            self._search.tell_outcome(outcome)
 
     def _tell(self, verdicts: Iterable[tuple[str, Evaluation]]) -> None:
         for candidate_id, evaluation in verdicts:

@@ -30,6 +30,7 @@ def new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) ->
     """Return a search that knows nothing yet."""
     return Search(
         settings=settings.search,
+        width=settings.width,
         prompts=settings.prompts,
         direction=problem.direction,
         seed=settings.seed,

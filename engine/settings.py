@@ -16,6 +16,7 @@ from engine.core import UserError
 CACHES = ("none", "lmcache")
 OPERATORS = ("infill", "rewrite", "diff")
 LAYOUTS = ("classic", "stable", "transcript")
+WIDTHS = ("fixed", "turboevolve", "cost_aware")
 MOST_CHILDREN = 4096
 MOST_WORKERS = 1024
 MOST_SCORES = 1 << 20
@@ -105,6 +106,21 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WidthSettings:
+    """How K is chosen; see ``engine.search.width`` and ``engine.search.cost_aware``.
+
+    Attributes:
+        kind: the policy: ``fixed`` (K is ``search.k``), ``turboevolve`` or ``cost_aware``.
+        k_min: the smallest K of ``cost_aware``.
+        k_max: the largest.
+    """
+
+    kind: str
+    k_min: int
+    k_max: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PromptSettings:
     """What prompts show, and in which order.
 
@@ -190,6 +206,7 @@ class RunSettings:
     data: str | None
     model: ModelSettings
     search: SearchSettings
+    width: WidthSettings
     prompts: PromptSettings
     budget: BudgetSettings
     evaluation: EvaluationSettings
@@ -206,6 +223,7 @@ def check(settings: RunSettings) -> None:
         UserError: names the key, its value and what it must be.
     """
     _check_search(settings.search)
+    _check_width(settings.width)
     _check_prompts(settings.prompts)
     _check_budget(settings.budget)
     _check_evaluation(settings.evaluation)
@@ -243,6 +261,17 @@ def _check_search(search: SearchSettings) -> None:
     _require(search.failures >= 0, "search.failures", search.failures, "0 or more")
     _check_parent(search.parent)
     _check_operators(search.operators)
+
+
+def _check_width(width: WidthSettings) -> None:
+    _require(width.kind in WIDTHS, "width.kind", width.kind, f"one of {', '.join(WIDTHS)}")
+    _require(width.k_min >= 1, "width.k_min", width.k_min, "1 or more")
+    _require(
+        width.k_min <= width.k_max <= MOST_CHILDREN,
+        "width.k_max",
+        width.k_max,
+        f"from width.k_min ({width.k_min}) to {MOST_CHILDREN}",
+    )
 
 
 def _check_prompts(prompts: PromptSettings) -> None:

@@ -23,7 +23,7 @@ from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Rewrite
 from engine.restore import told_cascade, told_search
-from engine.settings import LAYOUTS, RunSettings
+from engine.settings import LAYOUTS, WIDTHS, RunSettings
 from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
 
 CANDIDATES = 400
@@ -109,11 +109,12 @@ class TablePool:
         return [self._waiting.pop(self._rng.randrange(len(self._waiting)))]
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=zip(LAYOUTS, WIDTHS, strict=True), ids="-".join)
 def settings(request: pytest.FixtureRequest) -> RunSettings:
     return config.resolve(
         [
-            *(f"prompts.layout={request.param}", "prompts.history_tokens=200"),
+            *(f"prompts.layout={request.param[0]}", "prompts.history_tokens=200"),
+            *(f"width.kind={request.param[1]}", "width.k_max=12"),
             "prompts.growth_tokens=100",
             *("search.operators.infill=0", "search.operators.rewrite=1", "search.failures=2"),
             *(f"budget.candidates={CANDIDATES}", "budget.seconds=null", "search.k=8"),

@@ -16,9 +16,12 @@ from engine.search import Entry, Search
 from engine.warmest import WarmestParent
 
 SETTINGS = config.resolve(
-    ["search.operators.infill=0", "search.operators.rewrite=1", "search.parent.p_elite=1.0",
-     "search.parent.p_uniform=0.0", "prompts.layout=classic", "prompts.history_tokens=0"]
-)  # fmt: skip
+    [
+        *("search.operators.infill=0", "search.operators.rewrite=1"),
+        *("search.parent.p_elite=1.0", "search.parent.p_uniform=0.0"),
+        *("prompts.layout=classic", "prompts.history_tokens=0", "prompts.align=false"),
+    ]
+)
 
 
 class Model:
@@ -53,6 +56,7 @@ def program(number: int) -> str:
 def chosen(problem: Problem, model: Model, *, scores: list[float], tolerance: float) -> Any:
     search = Search(
         settings=SETTINGS.search,
+        width=SETTINGS.width,
         prompts=SETTINGS.prompts,
         direction=problem.direction,
         seed=3,
@@ -111,6 +115,7 @@ def test_equal_warmth_changes_nothing(problem: Problem) -> None:
 def test_a_parent_that_was_not_told_is_refused(problem: Problem) -> None:
     search = Search(
         settings=SETTINGS.search,
+        width=SETTINGS.width,
         prompts=SETTINGS.prompts,
         direction=problem.direction,
         seed=3,

@@ -35,7 +35,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "problem": problem.name,
         "model": settings.model.name,
         "seed": settings.seed,
-        "k": settings.search.k,
+        "width": settings.width.kind,
+        "mean_k": len(history.children) / len(history.calls) if history.calls else None,
         "layout": settings.prompts.layout,
         "children": len(history.children),
         "candidates": candidates,
@@ -54,7 +55,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "cached_prompt_tokens": history.cached_prompt_tokens,
         "hit_rate": history.hit_rate,
         "computed_prompt_tokens": dict(sorted(history.missed.items())),
-        "warmer_parents": _warmer_parents(history),
+        "warmer_parents": warmer_parents(history),
         "generated_tokens": history.generated_tokens,
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
@@ -67,7 +68,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     }
 
 
-def _warmer_parents(history: RunHistory) -> dict[str, Any]:
+def warmer_parents(history: RunHistory) -> dict[str, Any]:
     """Return how often a parent was taken for its cached prompt, and what that cost and saved."""
     taken = [call.preference for call in history.calls.values() if call.preference is not None]
     return {

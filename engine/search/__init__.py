@@ -2,5 +2,6 @@
 
 from engine.search.population import FIRST_ITERATION, Entry
 from engine.search.search import Search
+from engine.search.width import IterationOutcome
 
-__all__ = ["FIRST_ITERATION", "Entry", "Search"]
+__all__ = ["FIRST_ITERATION", "Entry", "IterationOutcome", "Search"]

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.core import Candidate, Direction, Evaluation, Proposal, Refusal, Turn
+from engine.search.cost_aware import CostAwareWidth
 from engine.search.parents import best_of, choose_parent, normalised
 from engine.search.population import FIRST_ITERATION, Entry, Population
+from engine.search.width import FixedWidth, IterationOutcome, TurboEvolveWidth, WidthPolicy
 from engine.search.window import Window
-from engine.settings import PromptSettings, SearchSettings
+from engine.settings import PromptSettings, SearchSettings, WidthSettings
 
 
 class Search:
@@ -24,6 +26,7 @@ class Search:
         self,
         *,
         settings: SearchSettings,
+        width: WidthSettings,
         prompts: PromptSettings,
         direction: Direction,
         seed: int,
@@ -33,6 +36,7 @@ class Search:
 
         Args:
             settings: how parents and operators are chosen.
+            width: how many children each parent gets.
             prompts: how many other programs are to be shown, and for which layout.
             direction: of the scores.
             seed: of all choices.
@@ -44,6 +48,7 @@ class Search:
         self._seed = seed
         self._size = size
         self._population = Population()
+        self._width = _width_policy(width, k=settings.k, seed=seed)
         self._operators = sorted(name for name, w in settings.operators.items() if w > 0)
         self._window = self._new_window()
         self._next = FIRST_ITERATION  # the first iteration that the window does not know
@@ -53,7 +58,9 @@ class Search:
         """Of the scores."""
         return self._direction
 
-    def ask(self, iteration: int, *, parent_id: str | None = None) -> Proposal:
+    def ask(
+        self, iteration: int, *, parent_id: str | None = None, k: int | None = None
+    ) -> Proposal:
         """Return the proposal of an iteration, given what was told of the iterations before it.
 
         Children of the iteration itself do not count, so an iteration that was cut short is
@@ -62,6 +69,7 @@ class Search:
         Args:
             iteration: counts from 0.
             parent_id: of the parent to take instead of the one that chance chooses.
+            k: children to ask for instead of as many as the width policy chooses.
 
         Raises:
             ValueError: no valid candidate was told yet, or none of this id.
@@ -90,7 +98,7 @@ class Search:
             parent=parent,
             history=history,
             operator=operator,
-            k=self._settings.k,
+            k=self._width.k(iteration=iteration) if k is None else k,
             seed=int(rng.integers(2**63)),
             failures=self._population.failures(
                 parent.id, before=iteration, most=self._settings.failures
@@ -131,6 +139,10 @@ class Search:
         self._population.tell(candidate_id, evaluation)
         if self._population.iteration_of(candidate_id) < self._next:
             self._forget_window()  # a late verdict: the window was advanced without it
+
+    def tell_outcome(self, outcome: IterationOutcome) -> None:
+        """Take in what an iteration brought and cost; once for each, in their order."""
+        self._width.tell(outcome)
 
     def best(self) -> Candidate | None:
         """Return the best candidate, of equal ones the shortest; None before the first."""
@@ -174,3 +186,11 @@ class Search:
             size=self._size,
             direction=self._direction,
         )
+
+
+def _width_policy(width: WidthSettings, *, k: int, seed: int) -> WidthPolicy:
+    if width.kind == "fixed":
+        return FixedWidth(k=k)
+    if width.kind == "turboevolve":
+        return TurboEvolveWidth()
+    return CostAwareWidth(k_min=width.k_min, k_max=width.k_max, seed=seed, island=0)

@@ -18,8 +18,8 @@ from engine.core import (
     Proposal,
     Refusal,
 )
-from engine.search import Entry, Search
-from engine.settings import ParentSettings, PromptSettings, SearchSettings
+from engine.search import Entry, IterationOutcome, Search
+from engine.settings import ParentSettings, PromptSettings, SearchSettings, WidthSettings
 
 SETTINGS = SearchSettings(
     k=4,
@@ -30,6 +30,7 @@ SETTINGS = SearchSettings(
     parent=ParentSettings(p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"infill": 1.0, "rewrite": 2.0, "diff": 0.0},
 )
+FIXED = WidthSettings(kind="fixed", k_min=1, k_max=32)
 CLASSIC = PromptSettings(
     layout="classic", history_tokens=2, growth_tokens=2, name_parent=False, align=False
 )
@@ -64,13 +65,19 @@ def entry(number: int, *, every: int = 3) -> Entry:
 def new_search(
     *,
     settings: SearchSettings = SETTINGS,
+    width: WidthSettings = FIXED,
     prompts: PromptSettings = CLASSIC,
     direction: Direction = Direction.MAXIMISE,
     seed: int = 7,
 ) -> Search:
     """Return a search without a program, to which each program has one token."""
     return Search(
-        settings=settings, prompts=prompts, direction=direction, seed=seed, size=lambda _: 1
+        settings=settings,
+        width=width,
+        prompts=prompts,
+        direction=direction,
+        seed=seed,
+        size=lambda _: 1,
     )
 
 
@@ -386,3 +393,38 @@ def test_an_attempt_has_its_program_and_its_verdict_the_first_one_told() -> None
     ]
     assert all(each in [(), *shown] for each in attempts)
     assert all(each in attempts for each in shown)
+
+
+def outcome(iteration: int, improved: int) -> IterationOutcome:
+    return IterationOutcome(
+        iteration=iteration,
+        children=5,
+        improved=improved,
+        model_seconds=1.0,
+        computed_tokens=100,
+        repeated_tokens=50,
+        decode_steps=10,
+        generated_tokens=40,
+        evaluation_seconds=0.1,
+    )
+
+
+@pytest.mark.parametrize(("kind", "first"), [("fixed", {4}), ("turboevolve", {5})])
+def test_the_width_policy_says_how_many_children(kind: str, first: set[int]) -> None:
+    search = new_search(width=replace(FIXED, kind=kind))
+    search.admit(Entry(id=INITIAL, program=program(0)))
+    search.tell(INITIAL, valid(0.5))
+    assert {search.ask(iteration).k for iteration in range(5)} == first
+    assert search.ask(0, k=9).k == 9
+    for iteration in range(6):
+        search.tell_outcome(outcome(iteration, improved=0))
+    assert search.ask(6).k == (4 if kind == "fixed" else 7)
+
+
+def test_the_cost_aware_width_stays_between_its_bounds() -> None:
+    search = new_search(width=WidthSettings(kind="cost_aware", k_min=2, k_max=6))
+    search.admit(Entry(id=INITIAL, program=program(0)))
+    search.tell(INITIAL, valid(0.5))
+    for iteration in range(40):
+        assert 2 <= search.ask(iteration).k <= 6
+        search.tell_outcome(outcome(iteration, improved=iteration % 2))
