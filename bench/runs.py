@@ -5,8 +5,10 @@ What ``engine.run`` wires up from files, for benchmarks that make many runs with
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from engine.core import INITIAL, Problem
 from engine.evaluation import EvaluatorPool
@@ -16,6 +18,8 @@ from engine.prompts import make_operators
 from engine.restore import told_cascade, told_search
 from engine.settings import RunSettings
 from engine.store import Event, Recorded, RunHistory, Verdict
+from engine.timeline import Timeline
+from engine.timeline_file import TIMELINE
 
 Stopped = Callable[[RunHistory], bool]
 
@@ -58,14 +62,16 @@ def run_in_memory(
         max_tokens=settings.model.max_tokens,
         prompts=settings.prompts,
     )
-    Loop(
-        settings=settings,
-        history=history,
-        record=record,
-        search=told_search(settings, problem, history, model),
-        operators={name: operators[name] for name, w in settings.search.operators.items() if w},
-        model=model,
-        evaluator=told_cascade(settings, problem, history, pool),
-        stopped=lambda: stopped(history),
-    ).run()
+    with tempfile.TemporaryDirectory() as folder, Timeline(Path(folder) / TIMELINE) as timeline:
+        Loop(
+            settings=settings,
+            history=history,
+            record=record,
+            search=told_search(settings, problem, history, model),
+            operators={name: operators[name] for name, w in settings.search.operators.items() if w},
+            model=model,
+            evaluator=told_cascade(settings, problem, history, pool),
+            stopped=lambda: stopped(history),
+            timeline=timeline,
+        ).run()
     return history, events

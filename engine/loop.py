@@ -23,6 +23,8 @@ from engine.restore import entry_of
 from engine.search import Search
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, RunHistory, ScreenOff, Verdict
+from engine.timeline import Timeline
+from engine.timeline_file import Activity, Queue
 from engine.warmest import WarmestParent
 
 
@@ -58,6 +60,7 @@ class Loop:
         model: LanguageModel,
         evaluator: Evaluator,
         stopped: Callable[[], bool],
+        timeline: Timeline,
     ) -> None:
         """Join the parts.
 
@@ -70,6 +73,7 @@ class Loop:
             model: the language model.
             evaluator: runs and scores candidates; has been told everything in ``history``.
             stopped: whether the user asked for an end.
+            timeline: records what the model does and waits for.
         """
         self._settings = settings
         self._history = history
@@ -79,6 +83,7 @@ class Loop:
         self._model = model
         self._evaluator = evaluator
         self._stopped = stopped
+        self._timeline = timeline
         self._outcomes = Outcomes(history, workers=settings.evaluation.workers)
         self._warmest = WarmestParent(
             search=search,
@@ -104,14 +109,11 @@ class Loop:
 
     def _iterate(self, iteration: int) -> None:
         call = self._history.calls.get(iteration)
-        preference: Preference | None = None
-        if call is None:
-            proposal, preference = self._warmest.choose(self._search.ask(iteration))
-        else:
-            proposal = self._search.ask(iteration, parent_id=call.parent, k=call.k)
-        operator = self._operators[proposal.operator]
-        prompt = operator.compose(proposal)
-        sampling = self._sampling(proposal, prompt)
+        with self._timeline.model.begin(Activity.AWAIT_PARENT, iteration=iteration):
+            proposal, preference = self._propose(iteration, call)
+            operator = self._operators[proposal.operator]
+            prompt = operator.compose(proposal)
+            sampling = self._sampling(proposal, prompt)
         if call is None:
             call = _call(proposal, prompt, sampling, preference)
             self._record(call)
@@ -120,6 +122,12 @@ class Loop:
             self._generate(proposal, operator, prompt, {i: sampling[i] for i in missing})
         self._collect_all()
         self._tell_outcomes()
+
+    def _propose(self, iteration: int, call: Call | None) -> tuple[Proposal, Preference | None]:
+        """Return what to ask for; of a call that is recorded, what was asked for."""
+        if call is None:
+            return self._warmest.choose(self._search.ask(iteration))
+        return self._search.ask(iteration, parent_id=call.parent, k=call.k), call.preference
 
     def _generate(
         self,
@@ -133,7 +141,10 @@ class Loop:
         misses = self._misses.begin(prompt, compactions=proposal.compactions)
         fan = self._model.fanout(token_ids=prompt.token_ids, sampling=list(sampling.values()))
         while fan.is_running:
-            for generation in fan.step():
+            with self._timeline.model.begin(Activity.STEP, iteration=proposal.iteration):
+                generations = fan.step()
+            self._timeline.count(Queue.CHILDREN, fan.in_flight)
+            for generation in generations:
                 program = operator.parse(
                     parent=proposal.parent, prompt=prompt, generation=generation
                 )
@@ -185,13 +196,15 @@ class Loop:
 
     def _submit(self, candidate_id: str, program: str, iteration: int) -> None:
         self._evaluator.submit(candidate_id=candidate_id, program=program, iteration=iteration)
+        self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
         for name, off in self._evaluator.switched_off.items():
             if name not in self._history.screens_off:
                 self._record(ScreenOff(**dataclasses.asdict(off)))
 
     def _collect_all(self) -> None:
-        while self._evaluator.in_flight:
-            self._tell(self._evaluator.completed(timeout=None))
+        with self._timeline.model.begin(Activity.AWAIT_EVALUATIONS):
+            while self._evaluator.in_flight:
+                self._tell(self._evaluator.completed(timeout=None))
 
     def _tell_outcomes(self) -> None:
         for outcome in self._outcomes.finished():
@@ -201,6 +214,7 @@ class Loop:
         for candidate_id, evaluation in verdicts:
             self._record(Verdict.of(candidate_id, evaluation))
             self._search.tell(candidate_id, evaluation)
+        self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
 
     def _sampling(self, proposal: Proposal, prompt: Prompt) -> list[Sampling]:
         """Spread the temperature evenly over the children; a single child gets the middle."""

@@ -42,6 +42,8 @@ from engine.report import Display, print_result, write_results
 from engine.restore import new_cascade, replay, told_cascade, told_search
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
+from engine.timeline import Timeline
+from engine.timeline_file import TIMELINE
 
 _log = logging.getLogger("brood")
 
@@ -151,8 +153,10 @@ class _Run:
         title = f"brood · {self.problem.name} · {self.settings.model.name} · {self.folder}"
         with (
             _interruptible() as stopped,
+            Timeline(self.folder / TIMELINE) as timeline,
             Display(settings=self.settings, history=self.history, title=title) as display,
         ):
+            pool.watch(timeline)
 
             def record(event: Event) -> None:
                 self.history.fold(log.append(event))
@@ -172,6 +176,7 @@ class _Run:
                 model=model,
                 evaluator=told_cascade(self.settings, self.problem, self.history, pool),
                 stopped=stopped,
+                timeline=timeline,
             ).run()
         return self.finish(stopped=stopped())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from engine.prompts import Rewrite
 from engine.restore import told_cascade, told_search
 from engine.settings import LAYOUTS, WIDTHS, RunSettings
 from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
+from engine.timeline import Timeline
+from engine.timeline_file import TIMELINE
 
 CANDIDATES = 400
 
@@ -54,6 +57,10 @@ class TableFan:
     def __init__(self, seeds: list[int], *, prompt_tokens: int) -> None:
         self._left = list(enumerate(seeds))
         self._prompt_tokens = prompt_tokens
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._left)
 
     @property
     def is_running(self) -> bool:
@@ -158,15 +165,17 @@ def go_on(
         "model": model,
         "operators": {"rewrite": operator},
     }
-    Loop(
-        settings=settings,
-        history=history,
-        record=record,
-        search=told_search(settings, problem, history, model),
-        evaluator=cascade,
-        stopped=lambda: False,
-        **parts,
-    ).run()
+    with tempfile.TemporaryDirectory() as folder, Timeline(Path(folder) / TIMELINE) as timeline:
+        Loop(
+            settings=settings,
+            history=history,
+            record=record,
+            search=told_search(settings, problem, history, model),
+            evaluator=cascade,
+            stopped=lambda: False,
+            timeline=timeline,
+            **parts,
+        ).run()
 
 
 def sorted_out(events: list[Event]) -> dict[str, dict[str, Event]]:

@@ -35,7 +35,7 @@ CANDIDATES = 24
 REQUIRED = {
     *("problem", "model", "seed", "children", "candidates", "valid", "best_score"),
     *("initial_score", "prompt_tokens", "cached_prompt_tokens", "hit_rate", "generated_tokens"),
-    *("llm_seconds", "evaluation_seconds", "wall_seconds"),
+    *("llm_seconds", "evaluation_seconds", "wall_seconds", "clock", "computed_prompt_tokens"),
 }
 
 

@@ -49,6 +49,8 @@ class Lane:
         self._started = threading.Event()
         self._missing_walls: Mapping[str, str] | None = None
         self._refusal = ""
+        self.record: Callable[[float], None] = lambda seconds: None
+        """Called after each verdict with the wall seconds of the program's run."""
         self.strict = False
         """Whether a zygote that lacks a wall is as good as none."""
 
@@ -93,6 +95,7 @@ class Lane:
             _log.exception("the evaluator failed")
             message = f"evaluator: {type(error).__name__}: {error}"
             evaluation = failed_evaluation(Failure.CRASH, message)
+        self.record(evaluation.seconds)
         self._deliver(ticket, evaluation)
 
     def wait_walls(self) -> Mapping[str, str]:

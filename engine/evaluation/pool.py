@@ -7,6 +7,7 @@ comes back in this process; the programs themselves run in confined processes be
 from __future__ import annotations
 
 import atexit
+import functools
 import itertools
 import logging
 import os
@@ -28,6 +29,8 @@ from engine.evaluation.memory import sealed_input
 from engine.evaluation.process import NotStarted
 from engine.evaluation.verdict import failed_evaluation, groups
 from engine.evaluation.wire import encode_cases
+from engine.timeline import Timeline, Track
+from engine.timeline_file import Activity
 
 GRACE_SECONDS = 5.0
 """How much longer than the program's limit a zygote may take to answer before it is replaced."""
@@ -99,6 +102,11 @@ class EvaluatorPool:
             resources.callback(lane.close)
             lanes.append(lane)
         return lanes
+
+    def watch(self, timeline: Timeline) -> None:
+        """Record from now on when each worker is busy."""
+        for number, lane in enumerate(self._lanes):
+            lane.record = functools.partial(_record, timeline, timeline.evaluator(number))
 
     @property
     def in_flight(self) -> int:
@@ -225,3 +233,9 @@ class EvaluatorPool:
             deliver = self._awaited.pop(ticket, None)
         if deliver is not None:
             deliver(evaluation)
+
+
+def _record(timeline: Timeline, track: Track, seconds: float) -> None:
+    """Record that a program ran for ``seconds`` until now."""
+    now = timeline.now()
+    track.add(Activity.EVALUATE, start=max(0, now - int(seconds * 1e9)), end=now)

@@ -222,9 +222,14 @@ class FanOut:
             yield from self.step()
 
     @property
+    def in_flight(self) -> int:
+        """Children that were not handed out yet."""
+        return len(self._running) + len(self._finished)
+
+    @property
     def is_running(self) -> bool:
         """Whether there is a child that was not handed out yet."""
-        return bool(self._running or self._finished)
+        return self.in_flight > 0
 
     def step(self) -> list[Generation]:
         """Run the engine for one step; return the children that finished, most often none."""

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.core import INITIAL, KnownScore, Problem
+from engine.report.clock import clock_use
 from engine.settings import RunSettings
 from engine.store import RunHistory
+from engine.timeline_file import TIMELINE
 
 
 def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -> dict[str, Any]:
@@ -93,10 +95,17 @@ def write_results(
 ) -> dict[str, Any]:
     """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary."""
     summary = summarise(settings=settings, problem=problem, history=history)
+    summary["clock"] = _clock(folder / TIMELINE)
     _replace(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     if history.best is not None:
         _replace(folder / "best.py", history.program_of(history.best.candidate))
     return summary
+
+
+def _clock(timeline: Path) -> dict[str, Any] | None:
+    """Return who used the wall-clock time (`ClockUse`); None where nothing was recorded."""
+    use = clock_use(timeline) if timeline.exists() else None
+    return None if use is None else dataclasses.asdict(use)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -160,6 +160,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
         f"{_computed(summary)}"
+        f"{_clock_use(summary['clock'])}"
         f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
         markup=False,
         highlight=False,
@@ -181,6 +182,19 @@ def _computed(summary: Mapping[str, Any]) -> str:
     shares = ", ".join(f"{tokens} {reason}" for reason, tokens in reasons)
     each = sum(missed.values()) / summary["children"]
     return f"Computed: {each:.0f} prompt tokens a child ({shares})\n"
+
+
+def _clock_use(clock: Mapping[str, Any] | None) -> str:
+    """Say who was busy, in one line; nothing where no time was recorded."""
+    if clock is None:
+        return ""
+    evaluators = [each["busy"] for each in clock["evaluators"]]
+    busy = sum(evaluators) / len(evaluators) if evaluators else 0.0
+    return (
+        f"Clock: model busy {clock['model']['busy']:.0%}, evaluators {busy:.0%}; the model waited "
+        f"for verdicts {clock['model']['awaiting_evaluations']:.0%}, for a parent "
+        f"{clock['model']['awaiting_parent']:.0%}\n"
+    )
 
 
 def _screening(summary: Mapping[str, Any]) -> str:

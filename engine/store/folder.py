@@ -1,7 +1,7 @@
 """The folder of a run, which appears whole or not at all.
 
-A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the event log) and,
-when it ends, ``summary.json`` and ``best.py``.
+A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the event log),
+``timeline.bin`` (who was busy when) and, when it ends, ``summary.json`` and ``best.py``.
 """
 
 from __future__ import annotations

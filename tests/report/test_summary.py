@@ -23,6 +23,8 @@ from engine.problem import load_problem
 from engine.report import summarise, write_results
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
+from engine.timeline import Timeline
+from engine.timeline_file import TIMELINE, Activity
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +167,7 @@ def test_the_files_hold_the_summary_and_the_best_program(
     (tmp_path / "summary.json").write_text("an older one")
     summary = write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
+    assert summary["clock"] is None  # nothing was recorded
     assert (tmp_path / "best.py").read_bytes() == "x = 0  # ½\n".encode()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best.py", "summary.json"]
 
@@ -214,3 +217,20 @@ def test_the_summary_names_problem_and_model_as_given(
     summary = summarise(settings=other, problem=replace(problem, name="ünï"), history=history)
     assert (summary["problem"], summary["model"]) == ("ünï", "some-model")
     assert json.loads(json.dumps(summary))["seed"] == 2**63 - 1
+
+
+def test_the_clock_of_a_run_is_in_its_summary(
+    tmp_path: Path, settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    now = 0
+    with Timeline(tmp_path / TIMELINE, clock=lambda: now) as timeline:
+        timeline.evaluator(0).add(Activity.EVALUATE, start=0, end=500)
+        with timeline.model.begin(Activity.STEP):
+            now = 750
+        now = 1000
+    summary = write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
+    assert summary["clock"]["model"]["busy"] == 0.75
+    assert summary["clock"]["evaluators"] == (
+        {"number": 0, "busy": 0.5, "awaiting_candidates": 0.5},
+    )
+    assert (summary["clock"]["both"], summary["clock"]["neither"]) == (0.5, 0.25)

@@ -86,6 +86,10 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "prompt_tokens": 8,
         "hit_rate": 0.625,
         "computed_prompt_tokens": {"alignment": 1, "cold": 7},
+        "clock": {
+            "model": {"busy": 0.9, "awaiting_evaluations": 0.0625, "awaiting_parent": 0.01},
+            "evaluators": [{"busy": 0.5}, {"busy": 0.25}],
+        },
         "screened": 7,
         "screens_off": {"[b]": {"iteration": 12, "correlation": 0.12345, "pairs": 64}},
     }
@@ -96,11 +100,12 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "\nBest known score 0.75: A [b]paper[/b], Table 1\n3 candidates" in out
     assert "4 children in 1:01:01" in out
     assert "hit rate 62.5%\nComputed: 2 prompt tokens a child (7 cold, 1 alignment)\n" in out
+    assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
     assert "\n7 screened out by cheap stages\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out
 
-    fewer = summary | {"best_known": None, "computed_prompt_tokens": {}}
+    fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
     print_result(folder=Path("x"), summary=fewer, program=program)
     out = capsys.readouterr().out
-    assert "known" not in out and "Computed" not in out
+    assert "known" not in out and "Computed" not in out and "Clock" not in out
