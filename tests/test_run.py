@@ -226,12 +226,12 @@ def test_a_problem_with_a_cheap_stage_screens_its_candidates(tmp_path: Path) -> 
     with (problem / "evaluator.py").open("a") as file:
         file.write(SCREEN)
     done = run(
-        *(f"problem.path={problem}", "search.k=8", "budget.candidates=60", "seed=3"),
+        *(f"problem.path={problem}", "search.k=8", "budget.candidates=120", "seed=3"),
         *("evaluation.cascade.window=16", f"runs={tmp_path}", "name=run"),
         scratch=tmp_path / "scratch",
     )
     assert done.returncode == 0, done.stderr
-    assert_complete(tmp_path / "run", candidates=60)
+    assert_complete(tmp_path / "run", candidates=120)
     events, summary = read_events(tmp_path / "run"), read_summary(tmp_path / "run")
     for verdict in events["verdict"]:
         if verdict["score"] is not None:
