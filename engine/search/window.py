@@ -16,10 +16,10 @@ of the decode attends to it. Per iteration that is
 least at n = sqrt(2 c p / (d g)), the economic order quantity (F. W. Harris, 1913), which means a
 growth of g n = sqrt(2 c p g / d) tokens. Growing further saves less prefill than it costs decode,
 and shows programs that a compaction would have dropped; compacting sooner buys fresher programs
-with prefill. With SmolLM2 on two cores at K = 8 (p = 1.5 ms, 6.5 us a step and token; printed by
-``bench/cache.py``), g = 60 and c = 2,048: infills of 16 tokens make d = 0.1 ms, n = 31 and a growth
-of 1,900 tokens; rewrites of 300 tokens make d = 2 ms, n = 7 and a growth of 430. The default of
-1,024 lies between them, and costs at most a tenth more than the best for either.
+with prefill. With SmolLM2 on a shared core at K = 8 (p = 3.3 ms, 12.6 us a step and token; printed
+by ``bench/cache.py``), g = 60 and c = 2,048: infills of 16 tokens make d = 0.2 ms, n = 33 and a
+growth of 2,000 tokens; rewrites of 300 tokens make d = 3.8 ms, n = 8 and a growth of 460. The
+default of 1,024 lies between them, and costs 12 % and 6 % more than the best for either.
 
 Covers: who joins and who stays. Does not cover how programs look in a prompt, or their tokens:
 ``size`` is the caller's.
