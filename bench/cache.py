@@ -76,9 +76,9 @@ def cell(
             seen.update(history.children)
         return len(history.children) >= len(seen) + iterations * settings.search.k
 
-    history, _ = run_in_memory(
+    history = run_in_memory(
         settings=settings, problem=problem, model=model, pool=pool, stopped=stopped, known=known
-    )
+    ).history
     after = model.prefix_cache_count()
     children = [child for name, child in history.children.items() if name not in seen]
     prompt = sum(child.prompt_tokens for child in children)
@@ -160,13 +160,13 @@ def measure(
     cells: dict[str, dict[str, Any]] = {layout: {} for layout in layouts}
     with EvaluatorPool(problem=problem, workers=base.evaluation.workers) as pool:
         first = configured(base, layout="stable", k=8, kept=kept, growth=growth)
-        _, known = run_in_memory(
+        known = run_in_memory(
             settings=first,
             problem=problem,
             model=model,
             pool=pool,
             stopped=lambda history: history.evaluated >= warmup and is_whole(history),
-        )
+        ).events
         for k in ks:
             for layout in layouts:
                 settings = configured(base, layout=layout, k=k, kept=kept, growth=growth)
@@ -195,6 +195,7 @@ def main(arguments: list[str]) -> None:
         [
             "budget.candidates=1000000",
             "budget.seconds=null",
+            "pipeline.speculate=false",  # guesses are calls too, of whose children nothing comes
             "model.max_model_len=8192",
             f"seed={options['seed']}",
         ]

@@ -7,6 +7,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from scipy import stats
+
 
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return the smallest value that at least ``percent`` % of ``values`` do not exceed.
@@ -33,4 +36,19 @@ def milliseconds(seconds: Sequence[float]) -> dict[str, Any]:
         "p95": round(1e3 * percentile(seconds, 95), 3),
         "p99": round(1e3 * percentile(seconds, 99), 3),
         "n": len(seconds),
+    }
+
+
+def paired(differences: Sequence[float]) -> dict[str, Any]:
+    """Return the mean of paired differences, its 95 % t interval and Wilcoxon's test."""
+    values = np.array(differences)
+    mean, error = float(values.mean()), float(stats.sem(values))
+    half = error * float(stats.t.ppf(0.975, len(values) - 1))
+    test = stats.wilcoxon(values) if np.any(values) else None
+    return {
+        "mean": mean,
+        "interval_95": [mean - half, mean + half],
+        "wins": int((values > 0).sum()),
+        "losses": int((values < 0).sum()),
+        "wilcoxon_p": None if test is None else float(test.pvalue),
     }

@@ -28,10 +28,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import stats
-
 from bench.cache import configured
+from bench.figures import paired
 from bench.options import number, read_options
 from bench.runs import run_in_memory
 from engine import config
@@ -79,9 +77,9 @@ def one_run(
     """Return the figures of one run that starts with an empty prefix cache."""
     model.forget()
     began = time.monotonic()
-    history, _ = run_in_memory(
+    history = run_in_memory(
         settings=settings, problem=problem, model=model, pool=pool, stopped=lambda _: False
-    )
+    ).history
     assert history.best is not None  # the initial program's, at least
     return {
         "best_score": history.best.score,
@@ -124,21 +122,6 @@ def compared(runs: dict[str, dict[int, dict[str, Any]]], direction: Direction) -
             )
         result[layout] = figures
     return result
-
-
-def paired(differences: list[float]) -> dict[str, Any]:
-    """Return the mean of paired differences, its 95 % t interval and Wilcoxon's test."""
-    values = np.array(differences)
-    mean, error = float(values.mean()), float(stats.sem(values))
-    half = error * float(stats.t.ppf(0.975, len(values) - 1))
-    test = stats.wilcoxon(values) if np.any(values) else None
-    return {
-        "mean": mean,
-        "interval_95": [mean - half, mean + half],
-        "wins": int((values > 0).sum()),
-        "losses": int((values < 0).sum()),
-        "wilcoxon_p": None if test is None else float(test.pvalue),
-    }
 
 
 def main(arguments: list[str]) -> None:

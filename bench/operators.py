@@ -90,13 +90,13 @@ def main(arguments: list[str]) -> None:
                     settings, seed=seed, search=replace(settings.search, operators={name: 1.0})
                 )
                 ends = time.monotonic() + float(options["seconds"])
-                history, _ = run_in_memory(
+                history = run_in_memory(
                     settings=one,
                     problem=problem,
                     model=model,
                     pool=pool,
                     stopped=lambda _, ends=ends: time.monotonic() >= ends,
-                )
+                ).history
                 histories[name].append(history)
                 print(f"seed {seed} {name}: {figures([history])}", flush=True)
         model.close()

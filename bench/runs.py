@@ -6,8 +6,10 @@ What ``engine.run`` wires up from files, for benchmarks that make many runs with
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core import INITIAL, Problem
@@ -15,13 +17,32 @@ from engine.evaluation import EvaluatorPool
 from engine.inference import LanguageModel
 from engine.loop import Loop
 from engine.prompts import make_operators
-from engine.restore import told_cascade, told_search
+from engine.report.clock import ClockUse, clock_use
+from engine.restore import restore, told_cascade
+from engine.search import Expert, Guesses
 from engine.settings import RunSettings
 from engine.store import Event, Recorded, RunHistory, Verdict
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE
 
 Stopped = Callable[[RunHistory], bool]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryRun:
+    """What a run leaves behind.
+
+    Attributes:
+        history: of it.
+        events: all of them.
+        clock: who used its time.
+        predictor: how often each way to guess a parent was right.
+    """
+
+    history: RunHistory
+    events: Sequence[Event]
+    clock: ClockUse
+    predictor: Mapping[Expert, Guesses]
 
 
 def run_in_memory(
@@ -32,8 +53,8 @@ def run_in_memory(
     pool: EvaluatorPool,
     stopped: Stopped,
     known: Sequence[Event] = (),
-) -> tuple[RunHistory, list[Event]]:
-    """Run the loop until ``stopped`` says so; return the history and all events.
+) -> MemoryRun:
+    """Run the loop until ``stopped`` says so, or the budget is spent.
 
     Args:
         settings: the run's.
@@ -43,35 +64,48 @@ def run_in_memory(
         stopped: asked with the history so far; children still in the works then are dropped.
         known: the events of an earlier run that this one goes on from; its settings may differ.
     """
-    history = RunHistory(direction=problem.direction)
-    events: list[Event] = []
+    events = list(known)
+    if not events:
+        first = pool.evaluate(problem.initial_program)
+        events.append(Verdict.of(INITIAL, first, program=problem.initial_program))
+    recorded = [Recorded(session=0, elapsed=0.0, event=event) for event in events]
+    restored = restore(settings, problem, recorded, model)
+    state = restored.state
     began = time.monotonic()
+    bell = threading.Event()
+    pool.announce_to(bell.set)
 
     def record(event: Event) -> None:
         events.append(event)
-        history.fold(Recorded(session=0, elapsed=time.monotonic() - began, event=event))
+        state.fold(Recorded(session=0, elapsed=time.monotonic() - began, event=event))
 
-    for event in known:
-        record(event)
-    if INITIAL not in history.verdicts:
-        first = pool.evaluate(problem.initial_program)
-        record(Verdict.of(INITIAL, first, program=problem.initial_program))
     operators = make_operators(
         problem=problem,
         tokenizer=model,
         max_tokens=settings.model.max_tokens,
         prompts=settings.prompts,
     )
-    with tempfile.TemporaryDirectory() as folder, Timeline(Path(folder) / TIMELINE) as timeline:
-        Loop(
-            settings=settings,
-            history=history,
-            record=record,
-            search=told_search(settings, problem, history, model),
-            operators={name: operators[name] for name, w in settings.search.operators.items() if w},
-            model=model,
-            evaluator=told_cascade(settings, problem, history, pool),
-            stopped=lambda: stopped(history),
-            timeline=timeline,
-        ).run()
-    return history, events
+    with tempfile.TemporaryDirectory() as folder:
+        with Timeline(Path(folder) / TIMELINE) as timeline:
+            pool.watch(timeline)
+            Loop(
+                settings=settings,
+                restored=restored,
+                record=record,
+                operators={
+                    name: operators[name] for name, w in settings.search.operators.items() if w
+                },
+                model=model,
+                evaluator=told_cascade(settings, problem, state.history, pool),
+                stopped=lambda: stopped(state.history),
+                timeline=timeline,
+                bell=bell,
+            ).run()
+        clock = clock_use(Path(folder) / TIMELINE)
+    assert clock is not None  # it lasted for some time
+    return MemoryRun(
+        history=state.history,
+        events=events,
+        clock=clock,
+        predictor=state.search.predictor_figures(),
+    )

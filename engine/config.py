@@ -166,6 +166,7 @@ _TEXT_KEYS = (
     "model.cache_dir",
     "cache.folder",
     "cache.server",
+    "pipeline.speculate",
     "data",
     "runs",
     "name",

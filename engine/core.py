@@ -219,6 +219,14 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Pending:
+    """A program whose verdict is not in: it may be shown, without a score, but not be a parent."""
+
+    id: str
+    program: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
     """A child that got no score, and the verdict that says why."""
 
@@ -252,7 +260,8 @@ class Proposal:
     """What the search asks for next: K children of one parent.
 
     Attributes:
-        iteration: counts from 0; all randomness of the iteration derives from it and the seed.
+        iteration: counts from 0 over all islands; all randomness of the iteration derives from it,
+            the island and the seed.
         parent: the program to change.
         history: the programs to be shown beside the parent, in the order to show them.
         operator: name of the operator that makes the change.
@@ -260,7 +269,10 @@ class Proposal:
         seed: for the operator's own choices and the sampling of the children.
         failures: the last failed attempts at changing this parent, oldest first.
         lineage: how the parent came to be, from the first program on.
-        compactions: how often the history was compacted before this proposal.
+        compactions: how often the island's history was compacted before this proposal.
+        island: for which it is; the parent and all that is shown are of its population.
+        pending: the programs of the island whose verdicts are not in, in the order of their
+            iterations and of the children in them; none in a run that shows no other programs.
     """
 
     iteration: int
@@ -272,6 +284,8 @@ class Proposal:
     failures: tuple[Attempt, ...] = ()
     lineage: tuple[Turn, ...] = ()
     compactions: int = 0
+    island: int = 0
+    pending: tuple[Pending, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -385,7 +399,7 @@ class Generation:
         finish_reason: ``stop``, ``length`` or ``abort``.
         prompt_tokens: tokens of the prompt.
         cached_prompt_tokens: those of them whose KV was in the prefix cache.
-        llm_seconds: engine time spent since the previous child finished (or the call began).
+        llm_seconds: its share of the engine's steps that it was in, each step shared out evenly.
     """
 
     index: int

@@ -1,31 +1,45 @@
-"""The loop: ask, compose, generate, parse, evaluate, tell.
+"""The loop: ask, compose, generate, parse, evaluate, tell, with all of it under way at once.
 
-Covers: one iteration after the other, each child going to an evaluator the moment it finishes, and
-going on in the middle of an iteration that a death cut short. Does not cover wiring or files:
-``engine.run``.
+The model decodes in a thread of its own, the evaluators run in theirs; this one takes what they
+have done and hands on what follows from it. Each child goes to an evaluator the moment it is done.
+Each island is sequential in itself: its next call is asked for when all verdicts of its last one
+are in, so nothing is chosen on less than is known. What overlaps is
+
+- the decode of a call's last children with the evaluation of its first;
+- the islands with each other, their calls in one batch;
+- an island with itself, by speculation: once its call is decoded, the next one begins on a guess of
+  its parent, with the children whose verdicts are not in as entries of the prompt. If the search
+  then chooses that parent, the call is that far ahead; if not, it is given up at once. The children
+  of a guess are not recorded or evaluated before it is known to be right.
+
+With ``pipeline.overlap=false`` nothing overlaps: a call is decoded, its candidates are evaluated,
+the next call is asked for.
+
+Does not cover wiring or files: ``engine.run``.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import numpy as np
-
-from engine.core import Evaluation, Generation, Miss, Preference, Prompt, Proposal, Refusal
+from engine.core import Evaluation, Generation, Refusal
 from engine.evaluation import SwitchedOff
-from engine.inference import LanguageModel, MissLedger, Sampling
-from engine.outcomes import Outcomes
+from engine.inference import MOST_AT_ONCE, Decoder, LanguageModel
+from engine.pipeline import Calls, Flight, Limits, Load
+from engine.pipeline.memory import memory_usage
 from engine.prompts import Operator
-from engine.restore import entry_of
-from engine.search import Search
+from engine.restore import Restored
 from engine.settings import RunSettings
-from engine.store import Call, Child, Event, RunHistory, ScreenOff, Verdict
+from engine.store import Child, Event, ScreenOff, Verdict
 from engine.timeline import Timeline
 from engine.timeline_file import Activity, Queue
-from engine.warmest import WarmestParent
+
+_PATIENCE = 0.2  # seconds until the loop looks up though nothing was reported: at the clock
+_BETWEEN_LOADS = 0.25  # seconds
 
 
 class Evaluator(Protocol):
@@ -47,192 +61,152 @@ class Evaluator(Protocol):
 
 
 class Loop:
-    """One run's loop, from wherever its history stands to the end of its budget."""
+    """One run's loop, from wherever its log ends to the end of its budget."""
 
     def __init__(
         self,
         *,
         settings: RunSettings,
-        history: RunHistory,
+        restored: Restored,
         record: Callable[[Event], None],
-        search: Search,
         operators: Mapping[str, Operator],
         model: LanguageModel,
         evaluator: Evaluator,
         stopped: Callable[[], bool],
         timeline: Timeline,
+        bell: threading.Event,
     ) -> None:
         """Join the parts.
 
         Args:
             settings: the run's.
-            history: what is recorded so far; ``record`` keeps it up to date.
-            record: writes an event to the log and folds it into ``history``.
-            search: has been told everything in ``history``.
+            restored: the run as far as it is recorded; ``record`` keeps its state up to date.
+            record: writes an event to the log and folds it into the state.
             operators: by name.
-            model: the language model.
-            evaluator: runs and scores candidates; has been told everything in ``history``.
+            model: the language model; nobody else steps it while the loop runs.
+            evaluator: runs and scores candidates; has been told everything that is recorded.
             stopped: whether the user asked for an end.
             timeline: records what the model does and waits for.
+            bell: rings when the evaluator has a verdict; the loop lets the decoder ring it too.
         """
         self._settings = settings
-        self._history = history
+        self._restored = restored
+        self._history = restored.state.history
+        self._search = restored.state.search
         self._record = record
-        self._search = search
         self._operators = operators
         self._model = model
         self._evaluator = evaluator
         self._stopped = stopped
         self._timeline = timeline
-        self._outcomes = Outcomes(history, workers=settings.evaluation.workers)
-        self._warmest = WarmestParent(
-            search=search,
-            operators=operators,
-            model=model,
-            tolerance=settings.search.prefer_cached,
+        self._bell = bell
+        self._limits = Limits(
+            settings=settings.pipeline,
+            most_children=MOST_AT_ONCE,
+            workers=settings.evaluation.workers,
         )
-        self._misses = MissLedger(block_size=model.block_size)
         self._longest_parent = min(each.longest_parent for each in operators.values())
         self._deadline = time.monotonic() + self._seconds_left()
+        self._held_back: list[Child] = []  # candidates, while nothing may overlap
+        self._observed = 0.0
 
     def run(self) -> None:
         """Go on until the budget is spent or the user asks for an end."""
         for child in self._history.pending():
-            assert child.program is not None  # a refused child is not pending
-            self._submit(child.id, child.program, child.iteration)
-        self._collect_all()
-        self._tell_outcomes()
-        iteration = max(self._history.calls, default=0)
-        while not self._is_over():
-            self._iterate(iteration)
-            iteration += 1
+            self._submit(child)
+        with Decoder(model=self._model, timeline=self._timeline, notify=self._bell.set) as decoder:
+            calls = Calls(
+                settings=self._settings,
+                state=self._restored.state,
+                record=self._record,
+                operators=self._operators,
+                model=self._model,
+                decoder=decoder,
+                limits=self._limits,
+                timeline=self._timeline,
+            )
+            calls.begin_again(self._restored.unfinished)
+            while self._advance(calls, decoder):
+                if not decoder.in_flight:
+                    self._timeline.model.begin(Activity.AWAIT_EVALUATIONS)
+                self._bell.wait(_PATIENCE)
+                self._bell.clear()
+            self._timeline.model.end()
 
-    def _iterate(self, iteration: int) -> None:
-        call = self._history.calls.get(iteration)
-        with self._timeline.model.begin(Activity.AWAIT_PARENT, iteration=iteration):
-            proposal, preference = self._propose(iteration, call)
-            operator = self._operators[proposal.operator]
-            prompt = operator.compose(proposal)
-            sampling = self._sampling(proposal, prompt)
-        if call is None:
-            call = _call(proposal, prompt, sampling, preference)
-            self._record(call)
-        missing = self._history.missing(call)
-        if missing:
-            self._generate(proposal, operator, prompt, {i: sampling[i] for i in missing})
-        self._collect_all()
-        self._tell_outcomes()
+    def _advance(self, calls: Calls, decoder: Decoder) -> bool:
+        """Do what can be done now; return whether there is something to wait for."""
+        for ticket, generation in decoder.completed():
+            flight = calls.land(ticket, generation)
+            if flight is not None:
+                self._take(flight, generation)
+        news = self._take_verdicts()
+        if self._stopped():
+            calls.abandon()  # a resumed run generates what is not recorded
+        elif self._is_spent():
+            calls.wind_up()
+        else:
+            for flight in calls.judge_guesses(news):
+                for generation in flight.held:
+                    self._take(flight, generation)
+            calls.ask(candidates=self._evaluator.in_flight)
+        self._timeline.count(Queue.CHILDREN, decoder.in_flight)
+        self._observe(decoder)
+        return bool(calls.in_flight or self._evaluator.in_flight)
 
-    def _propose(self, iteration: int, call: Call | None) -> tuple[Proposal, Preference | None]:
-        """Return what to ask for; of a call that is recorded, what was asked for."""
-        if call is None:
-            return self._warmest.choose(self._search.ask(iteration))
-        return self._search.ask(iteration, parent_id=call.parent, k=call.k), call.preference
-
-    def _generate(
-        self,
-        proposal: Proposal,
-        operator: Operator,
-        prompt: Prompt,
-        sampling: Mapping[int, Sampling],
-    ) -> None:
-        """Generate the children numbered in ``sampling``, handing each on as it finishes."""
-        numbers = list(sampling)
-        misses = self._misses.begin(prompt, compactions=proposal.compactions)
-        fan = self._model.fanout(token_ids=prompt.token_ids, sampling=list(sampling.values()))
-        while fan.is_running:
-            with self._timeline.model.begin(Activity.STEP, iteration=proposal.iteration):
-                generations = fan.step()
-            self._timeline.count(Queue.CHILDREN, fan.in_flight)
-            for generation in generations:
-                program = operator.parse(
-                    parent=proposal.parent, prompt=prompt, generation=generation
-                )
-                cached = generation.cached_prompt_tokens
-                # An abort before the first token leaves nothing counted.
-                missed = misses.of_child(cached) if generation.prompt_tokens else {}
-                self._take(proposal, numbers[generation.index], generation, program, missed)
-            self._tell(self._evaluator.completed(timeout=0))
-            if self._stopped():
-                fan.close()  # a resumed run generates what is not recorded
-            elif self._is_spent():
-                for number in range(len(numbers)):
-                    fan.abort(number)
-
-    def _take(
-        self,
-        proposal: Proposal,
-        index: int,
-        generation: Generation,
-        program: str | None,
-        missed: Mapping[Miss, int],
-    ) -> None:
+    def _take(self, flight: Flight, generation: Generation) -> None:
         """Record a child, and have it evaluated if it is worth it."""
-        refusal = self._search.refusal(program, parent=proposal.parent)
+        parent = flight.proposal.parent
+        program = flight.operator.parse(parent=parent, prompt=flight.prompt, generation=generation)
+        refusal = self._search.refusal(program, parent=parent)
         if refusal is None and program is not None and self._is_long(program):
             refusal = Refusal.LONG
         if refusal is None and self._is_spent():
             refusal = Refusal.BUDGET
-        child = Child(
-            id=f"{proposal.iteration}.{index}",
-            iteration=proposal.iteration,
-            index=index,
-            parent=proposal.parent.id,
-            operator=proposal.operator,
-            completion=generation.text,
-            completion_ids=generation.token_ids,
-            finish_reason=generation.finish_reason,
-            program=program,
-            refusal=refusal,
-            prompt_tokens=generation.prompt_tokens,
-            cached_prompt_tokens=generation.cached_prompt_tokens,
-            llm_seconds=generation.llm_seconds,
-            missed=missed,
-        )
+        child = flight.child(generation, program=program, refusal=refusal)
         self._record(child)
-        if refusal is None and program is not None:
-            self._search.admit(entry_of(child, program))
-            self._submit(child.id, program, child.iteration)
+        if refusal is None:
+            self._held_back.append(child)
+        if self._settings.pipeline.overlap or not flight.left:
+            for each in self._held_back:
+                self._submit(each)
+            self._held_back.clear()
 
-    def _submit(self, candidate_id: str, program: str, iteration: int) -> None:
-        self._evaluator.submit(candidate_id=candidate_id, program=program, iteration=iteration)
+    def _submit(self, child: Child) -> None:
+        assert child.program is not None  # a refused child is not submitted
+        self._evaluator.submit(
+            candidate_id=child.id, program=child.program, iteration=child.iteration
+        )
         self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
         for name, off in self._evaluator.switched_off.items():
             if name not in self._history.screens_off:
                 self._record(ScreenOff(**dataclasses.asdict(off)))
 
-    def _collect_all(self) -> None:
-        with self._timeline.model.begin(Activity.AWAIT_EVALUATIONS):
-            while self._evaluator.in_flight:
-                self._tell(self._evaluator.completed(timeout=None))
-
-    def _tell_outcomes(self) -> None:
-        for outcome in self._outcomes.finished():
-            self._search.tell_outcome(outcome)
-
-    def _tell(self, verdicts: Iterable[tuple[str, Evaluation]]) -> None:
-        for candidate_id, evaluation in verdicts:
+    def _take_verdicts(self) -> set[int]:
+        """Record the verdicts that are in; return the islands whose candidates they are of."""
+        islands = set()
+        for candidate_id, evaluation in self._evaluator.completed(timeout=0):
             self._record(Verdict.of(candidate_id, evaluation))
-            self._search.tell(candidate_id, evaluation)
+            iteration = self._history.children[candidate_id].iteration
+            islands.add(self._history.calls[iteration].island)
         self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
+        return islands
 
-    def _sampling(self, proposal: Proposal, prompt: Prompt) -> list[Sampling]:
-        """Spread the temperature evenly over the children; a single child gets the middle."""
-        low, high = self._settings.search.temperature_min, self._settings.search.temperature_max
-        k = proposal.k
-        temperatures = np.linspace(low, high, k) if k > 1 else [(low + high) / 2]
-        seeds = np.random.SeedSequence([proposal.seed, 1]).generate_state(k)
-        return [
-            Sampling(
-                temperature=float(temperature),
-                seed=int(seed),
-                stop=prompt.stop,
-                max_tokens=prompt.max_tokens,
-                banned=prompt.banned,
-                grammar=prompt.grammar,
+    def _observe(self, decoder: Decoder) -> None:
+        """Let the limits follow the load, a few times a second."""
+        now = time.monotonic()
+        if now - self._observed < _BETWEEN_LOADS:
+            return
+        self._observed = now
+        engine = self._model.load()
+        self._limits.observe(
+            Load(
+                children=decoder.in_flight,
+                waiting=engine.waiting,
+                kv_usage=engine.kv_usage,
+                candidates=self._evaluator.in_flight,
+                memory_usage=memory_usage(),
             )
-            for temperature, seed in zip(temperatures, seeds, strict=True)
-        ]
+        )
 
     def _is_long(self, program: str) -> bool:
         """Whether a prompt with this parent could outgrow the model's context."""
@@ -242,29 +216,7 @@ class Loop:
         limit = self._settings.budget.seconds
         return float("inf") if limit is None else limit - self._history.wall_seconds
 
-    def _is_over(self) -> bool:
-        return self._stopped() or self._is_spent()
-
     def _is_spent(self) -> bool:
         """Whether the budget allows no further candidate."""
         full = self._history.admitted >= self._settings.budget.candidates
         return full or time.monotonic() >= self._deadline
-
-
-def _call(
-    proposal: Proposal,
-    prompt: Prompt,
-    sampling: Iterable[Sampling],
-    preference: Preference | None,
-) -> Call:
-    return Call(
-        iteration=proposal.iteration,
-        parent=proposal.parent.id,
-        operator=proposal.operator,
-        k=proposal.k,
-        prompt=prompt.text,
-        prompt_tokens=len(prompt.token_ids),
-        temperatures=tuple(each.temperature for each in sampling),
-        seeds=tuple(each.seed for each in sampling),
-        preference=preference,
-    )

@@ -1,67 +1,87 @@
 """A run's parts in the state that its log says they are in.
 
-Covers: replaying the log, and telling the search and the cascade what is recorded. Does not cover
-how a run begins or goes on: ``engine.run``.
+Covers: replaying the log into the search and the cascade, and finding the calls that a death cut
+short. Does not cover how a run begins or goes on: ``engine.run``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from engine.core import INITIAL, Problem
-from engine.evaluation import Cascade, StagePool
+from engine.core import Problem, Proposal
+from engine.evaluation import Cascade, StagePool, SwitchedOff
+from engine.pipeline import RunState
 from engine.prompts import Tokenizer
-from engine.search import Entry, Search
+from engine.search import Search
 from engine.settings import RunSettings
-from engine.store import Child, EventLog, RunHistory
+from engine.store import Call, Recorded, RunHistory
 
 _SIZES_KEPT = 4096  # of the programs asked about last; a history has tens
 
 
-def replay(log: EventLog, problem: Problem) -> RunHistory:
-    """Return what the events of a log add up to."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restored:
+    """A run as its log leaves it.
+
+    Attributes:
+        state: everything that is recorded.
+        unfinished: the calls whose children are not all recorded, as they were proposed.
+    """
+
+    state: RunState
+    unfinished: tuple[Proposal, ...]
+
+
+def replay(events: Iterable[Recorded], problem: Problem) -> RunHistory:
+    """Return what events add up to."""
     history = RunHistory(direction=problem.direction)
-    for recorded in log.events():
+    for recorded in events:
         history.fold(recorded)
     return history
 
 
-def new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) -> Search:
-    """Return a search that knows nothing yet."""
+def restore(
+    settings: RunSettings, problem: Problem, events: Sequence[Recorded], tokenizer: Tokenizer
+) -> Restored:
+    """Return the run that ``events`` record, with a search that knows all of it."""
+    whole = replay(events, problem)
+    cut_short = [call for call in whole.calls.values() if whole.missing(call)]
+    state = RunState(
+        history=RunHistory(direction=problem.direction),
+        search=_new_search(settings, problem, tokenizer),
+        workers=settings.evaluation.workers,
+    )
+    proposals: dict[int, Proposal] = {}
+    for recorded in events:
+        proposals |= _asked_now(cut_short, state)
+        state.fold(recorded)
+    proposals |= _asked_now(cut_short, state)
+    return Restored(state=state, unfinished=tuple(proposals[call.iteration] for call in cut_short))
+
+
+def _asked_now(calls: Iterable[Call], state: RunState) -> dict[int, Proposal]:
+    """Return the proposals of the calls that were composed when so much was known."""
+    return {
+        call.iteration: state.search.ask(
+            call.iteration, island=call.island, parent_id=call.parent, k=call.k
+        )
+        for call in calls
+        if call.known == state.history.events
+    }
+
+
+def _new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) -> Search:
     return Search(
         settings=settings.search,
         width=settings.width,
+        islands=settings.islands,
         prompts=settings.prompts,
         direction=problem.direction,
         seed=settings.seed,
         size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
-    )
-
-
-def told_search(
-    settings: RunSettings, problem: Problem, history: RunHistory, tokenizer: Tokenizer
-) -> Search:
-    """Return a search that knows everything that is recorded."""
-    search = new_search(settings, problem, tokenizer)
-    search.admit(Entry(id=INITIAL, program=history.program_of(INITIAL)))
-    for child in history.children.values():
-        if child.refusal is None and child.program is not None:
-            search.admit(entry_of(child, child.program))
-    for verdict in history.verdicts.values():
-        search.tell(verdict.candidate, verdict.evaluation())
-    return search
-
-
-def entry_of(child: Child, program: str) -> Entry:
-    """Return what the search is to know of a child that is evaluated."""
-    return Entry(
-        id=child.id,
-        program=program,
-        iteration=child.iteration,
-        parent=child.parent,
-        operator=child.operator,
-        answer=child.completion,
-        answer_ids=child.completion_ids,
     )
 
 
@@ -76,8 +96,15 @@ def told_cascade(
 ) -> Cascade:
     """Return a cascade over ``pool`` that knows everything that is recorded."""
     cascade = new_cascade(settings, problem, pool)
+    last = -1
     for verdict in history.verdicts.values():
         child = history.children.get(verdict.candidate)
         iteration = -1 if child is None else child.iteration
         cascade.tell(verdict.candidate, verdict.evaluation(), iteration=iteration)
+        last = max(last, iteration)
+    off = {
+        name: SwitchedOff(**dataclasses.asdict(event))
+        for name, event in history.screens_off.items()
+    }
+    cascade.resume(off, after=last)
     return cascade

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
-from engine.restore import new_cascade, replay, told_cascade, told_search
+from engine.restore import new_cascade, replay, restore, told_cascade
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
 from engine.timeline import Timeline
@@ -95,8 +96,7 @@ def _start(settings: RunSettings) -> int:
                 events=[session, verdict],
             )
             with EventLog(folder, session=session.number) as log:
-                history = replay(log, problem)
-                run = _Run(folder=folder, settings=settings, problem=problem, history=history)
+                run = _Run(folder=folder, settings=settings, problem=problem)
                 return run.evolve(log, pool, model, operators)
 
 
@@ -112,7 +112,7 @@ def _resume(arguments: Sequence[str]) -> int:
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = _problem(settings)
     with EventLog(folder) as log:
-        history = replay(log, problem)
+        history = replay(log.events(), problem)
         if not history.sessions or INITIAL not in history.verdicts:
             raise UserError(f"{folder} is damaged: its log has no beginning; start a new run")
         if history.sessions[0].fingerprint != problem.fingerprint:
@@ -120,9 +120,9 @@ def _resume(arguments: Sequence[str]) -> int:
                 f"{problem.folder}, its data or kernels/ has changed since {folder} began, so "
                 "scores would not compare; bring the files back, or start a new run"
             )
-        run = _Run(folder=folder, settings=settings, problem=problem, history=history)
+        run = _Run(folder=folder, settings=settings, problem=problem)
         if history.is_spent(settings.budget):
-            return run.finish(stopped=False)
+            return run.finish(history, stopped=False)
         weights = find_weights(settings.model)
         with (
             _kv_server(settings, weights) as server,
@@ -140,7 +140,6 @@ class _Run:
     folder: Path
     settings: RunSettings
     problem: Problem
-    history: RunHistory
 
     def evolve(
         self,
@@ -151,15 +150,18 @@ class _Run:
     ) -> int:
         """Run the loop to its end and return the exit code."""
         title = f"brood · {self.problem.name} · {self.settings.model.name} · {self.folder}"
+        restored = restore(self.settings, self.problem, list(log.events()), model)
+        history, bell = restored.state.history, threading.Event()
         with (
             _interruptible() as stopped,
             Timeline(self.folder / TIMELINE) as timeline,
-            Display(settings=self.settings, history=self.history, title=title) as display,
+            Display(settings=self.settings, history=history, title=title) as display,
         ):
             pool.watch(timeline)
+            pool.announce_to(bell.set)
 
             def record(event: Event) -> None:
-                self.history.fold(log.append(event))
+                restored.state.fold(log.append(event))
                 display.update()
 
             if log.session > 0:
@@ -169,26 +171,26 @@ class _Run:
                 )
             Loop(
                 settings=self.settings,
-                history=self.history,
+                restored=restored,
                 record=record,
-                search=told_search(self.settings, self.problem, self.history, model),
                 operators=operators,
                 model=model,
-                evaluator=told_cascade(self.settings, self.problem, self.history, pool),
+                evaluator=told_cascade(self.settings, self.problem, history, pool),
                 stopped=stopped,
                 timeline=timeline,
+                bell=bell,
             ).run()
-        return self.finish(stopped=stopped())
+        return self.finish(history, stopped=stopped())
 
-    def finish(self, *, stopped: bool) -> int:
+    def finish(self, history: RunHistory, *, stopped: bool) -> int:
         """Write and print the results; return the exit code."""
         summary = write_results(
-            folder=self.folder, settings=self.settings, problem=self.problem, history=self.history
+            folder=self.folder, settings=self.settings, problem=self.problem, history=history
         )
-        best = self.history.best
-        program = None if best is None else self.history.program_of(best.candidate)
+        best = history.best
+        program = None if best is None else history.program_of(best.candidate)
         print_result(folder=self.folder, summary=summary, program=program)
-        if stopped and not self.history.is_spent(self.settings.budget):
+        if stopped and not history.is_spent(self.settings.budget):
             print(f"Stopped. Go on with: python -m engine.run resume={self.folder}")
             return 130
         return 0
@@ -205,7 +207,7 @@ def _share_out_cores(settings: RunSettings) -> list[int]:
     Threads started from here on inherit that; only the evaluators' bind themselves elsewhere.
     """
     cores = evaluator_cores(settings.evaluation.workers)
-    os.sched_setaffinity(0, model_cores(cores, on_gpu=not is_cpu_build()))
+    os.sched_setaffinity(0, model_cores(cores))
     return cores
 
 

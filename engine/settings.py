@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from engine.core import UserError
 
 CACHES = ("none", "lmcache")
+DRAFTS = ("none", "ngram")
 OPERATORS = ("infill", "rewrite", "diff")
 LAYOUTS = ("classic", "stable", "transcript")
+SPECULATION = ("true", "false", "auto")
 WIDTHS = ("fixed", "turboevolve", "cost_aware")
 MOST_CHILDREN = 4096
+MOST_ISLANDS = 1024
 MOST_WORKERS = 1024
 MOST_SCORES = 1 << 20
 MOST_TOKENS = 1 << 24
@@ -39,6 +42,8 @@ class ModelSettings:
         kv_cache_gb: memory for the prefix cache on a CPU, in GiB.
         gpu_memory_utilization: share of the GPU's memory for weights and cache.
         threads: CPU threads of the model; None for all that this process may use.
+        draft: what drafts tokens for vLLM to check: ``none``, or ``ngram`` for a look-up in the
+            text itself; see ``engine.inference.draft``.
     """
 
     name: str
@@ -49,6 +54,7 @@ class ModelSettings:
     kv_cache_gb: int
     gpu_memory_utilization: float
     threads: int | None
+    draft: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,6 +124,46 @@ class WidthSettings:
     kind: str
     k_min: int
     k_max: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IslandSettings:
+    """Populations that evolve side by side; see ``engine.search.search``.
+
+    Attributes:
+        count: how many.
+        migrate_every: iterations of an island after which its best programs join the next one,
+            in a ring; 0 for never.
+        migrants: how many of them.
+    """
+
+    count: int
+    migrate_every: int
+    migrants: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PipelineSettings:
+    """What may go on at the same time; see ``engine.loop``.
+
+    Attributes:
+        overlap: whether islands decode while others' candidates are evaluated; if not, one call
+            is generated, then its candidates are evaluated, then the next call is asked for.
+        speculate: whether an island's next call begins before the verdicts that its parent depends
+            on: ``true``, ``false``, or ``auto`` for as long as that gains more than it wastes.
+        children: the most at the model; None for as many as vLLM runs at once.
+        candidates: the most at the evaluators, above which no call is asked for; None for a number
+            that follows from the evaluators'.
+        adaptive: whether both limits follow what is waiting, and memory, up to these numbers.
+        end_early: whether a child is ended once its program is complete, or can't become one.
+    """
+
+    overlap: bool
+    speculate: str
+    children: int | None
+    candidates: int | None
+    adaptive: bool
+    end_early: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -207,6 +253,8 @@ class RunSettings:
     model: ModelSettings
     search: SearchSettings
     width: WidthSettings
+    islands: IslandSettings
+    pipeline: PipelineSettings
     prompts: PromptSettings
     budget: BudgetSettings
     evaluation: EvaluationSettings
@@ -224,10 +272,13 @@ def check(settings: RunSettings) -> None:
     """
     _check_search(settings.search)
     _check_width(settings.width)
+    _check_islands(settings.islands)
+    _check_pipeline(settings.pipeline)
     _check_prompts(settings.prompts)
     _check_budget(settings.budget)
     _check_evaluation(settings.evaluation)
     _check_model(settings.model)
+    _check_draft(settings)
     _check_cache(settings.cache)
     _require(settings.data != "", "data", settings.data, "a file or a folder, or null")
     _require(settings.runs != "", "runs", settings.runs, "a folder")
@@ -272,6 +323,27 @@ def _check_width(width: WidthSettings) -> None:
         width.k_max,
         f"from width.k_min ({width.k_min}) to {MOST_CHILDREN}",
     )
+
+
+def _check_islands(islands: IslandSettings) -> None:
+    for key, least, most in (
+        ("count", 1, MOST_ISLANDS),
+        ("migrate_every", 0, math.inf),
+        ("migrants", 1, math.inf),
+    ):
+        value = getattr(islands, key)
+        bounds = f"{least} or more" if most == math.inf else f"from {least} to {most}"
+        _require(least <= value <= most, f"islands.{key}", value, bounds)
+
+
+def _check_pipeline(pipeline: PipelineSettings) -> None:
+    speculate, known = pipeline.speculate, ", ".join(SPECULATION)
+    _require(speculate in SPECULATION, "pipeline.speculate", speculate, f"one of {known}")
+    for key in ("children", "candidates"):
+        limit = getattr(pipeline, key)
+        _require(
+            limit is None or limit >= 1, f"pipeline.{key}", limit, "1 or more, or null for no limit"
+        )
 
 
 def _check_prompts(prompts: PromptSettings) -> None:
@@ -334,6 +406,18 @@ def _check_model(model: ModelSettings) -> None:
         "model.threads",
         model.threads,
         "1 or more, or null for all cores",
+    )
+
+
+def _check_draft(settings: RunSettings) -> None:
+    draft = settings.model.draft
+    _require(draft in DRAFTS, "model.draft", draft, " or ".join(DRAFTS))
+    _require(
+        draft == "none" or not settings.search.operators.get("infill"),
+        "model.draft",
+        draft,
+        "none with operator infill, which bans tokens: vLLM can't ban them in drafts; or give "
+        "search.operators.infill=0",
     )
 
 

@@ -95,7 +95,7 @@ def count_events(folder: Path) -> int:
 def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the events of a run by kind, in the order they were written."""
     events: dict[str, list[dict[str, Any]]] = {
-        kind: [] for kind in ("session", "call", "child", "verdict", "screen_off")
+        kind: [] for kind in ("session", "call", "child", "verdict", "screen_off", "given_up")
     }
     with sqlite3.connect(folder / "run.db") as db:
         for kind, body in db.execute("SELECT kind, body FROM events ORDER BY seq"):
@@ -145,6 +145,11 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
     assert summary["computed_prompt_tokens"] == missed
     assert summary["hit_rate"] == summary["cached_prompt_tokens"] / summary["prompt_tokens"]
     assert summary["sessions"] == len(events["session"])
+    given_up, hits = events["given_up"], sum(call["guessed"] for call in events["call"])
+    assert summary["speculation"]["hits"] == hits
+    assert summary["speculation"]["guesses"] == hits + len(given_up)
+    wasted = sum(each["generated_tokens"] for each in given_up)
+    assert summary["speculation"]["wasted_tokens"] == wasted
 
 
 def _tree(program: str) -> Any:

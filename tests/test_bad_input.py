@@ -69,6 +69,13 @@ def one_error(err: str) -> str:
         ("budget.seconds=-0.5", "budget.seconds is -0.5; it must be 0 or more"),
         ("seed=-1", "seed is -1; it must be between 0 and"),
         ("evaluation.workers=0", "evaluation.workers is 0; it must be 1 or more"),
+        ("islands.count=0", "islands.count is 0; it must be from 1 to"),
+        ("islands.migrants=0", "islands.migrants is 0; it must be 1 or more"),
+        (
+            "pipeline.speculate=maybe",
+            "pipeline.speculate is 'maybe'; it must be one of true, false",
+        ),
+        ("pipeline.children=0", "pipeline.children is 0; it must be 1 or more, or null"),
         ("evaluation.strict=2", "evaluation.strict is 2; it must be true or false"),
         ("evaluation.cascade.audit=0", "evaluation.cascade.audit is 0.0; it must be from 0.001"),
         ("data=/no/such/file", "data /no/such/file does not exist; give data=PATH"),

@@ -16,7 +16,7 @@ import evaluators
 from engine import config
 from engine.core import UserError
 from engine.problem import shipped
-from engine.settings import CascadeSettings
+from engine.settings import CascadeSettings, IslandSettings, PipelineSettings
 
 PROBLEMS = ", ".join(sorted(shipped()))
 KEYS = ("problem", "model", "problem.path", "search.k", "budget.candidates", "seed", "name", "runs")
@@ -62,6 +62,25 @@ def test_the_defaults_of_the_evaluation() -> None:
     assert changed == replace(
         evaluation, strict=True, cascade=replace(evaluation.cascade, keep=0.25)
     )
+
+
+def test_the_defaults_of_the_islands_and_the_pipeline() -> None:
+    settings = config.resolve([])
+    assert settings.islands == IslandSettings(count=1, migrate_every=15, migrants=5)
+    usual = PipelineSettings(
+        overlap=True,
+        speculate="auto",
+        children=None,
+        candidates=None,
+        adaptive=True,
+        end_early=True,
+    )
+    assert settings.pipeline == usual
+    for mode in ("true", "false", "auto"):  # text, though YAML knows two of them as something else
+        assert config.resolve([f"pipeline.speculate={mode}"]).pipeline.speculate == mode
+    changed = config.resolve(["pipeline.overlap=false", "pipeline.children=8", "islands.count=4"])
+    assert changed.pipeline == replace(usual, overlap=False, children=8)
+    assert changed.islands.count == 4
 
 
 def test_the_users_data_are_kept_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +174,16 @@ def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.M
         ("evaluation.cascade.keep=half", "evaluation.cascade.keep is 'half'; it must be a number"),
         ("evaluation.cascade.window=8", "evaluation.cascade.window is 8; it must be from 16 to"),
         ("search.failures=-1", "search.failures is -1; it must be 0 or more"),
+        ("islands.count=0", "islands.count is 0; it must be from 1 to 1024"),
+        ("islands.count=two", "islands.count is 'two'; it must be a whole number"),
+        ("islands.migrate_every=0.5", "islands.migrate_every is 0.5; it must be a whole number"),
+        ("islands.migrants=null", "islands.migrants is None; it must be a whole number"),
+        ("pipeline.speculate=maybe", "pipeline.speculate is 'maybe'; it must be one of true, "),
+        ("pipeline.speculate=null", "pipeline.speculate is None; it must be text"),
+        ("pipeline.overlap=auto", "pipeline.overlap is 'auto'; it must be true or false"),
+        ("pipeline.adaptive=1", "pipeline.adaptive is 1; it must be true or false"),
+        ("pipeline.children=0", "pipeline.children is 0; it must be 1 or more, or null for no"),
+        ("pipeline.candidates=many", "pipeline.candidates is 'many'; it must be a whole number or"),
         ("data=", "data is ''; it must be a file or a folder, or null"),
         ("data=~nobody-has-this-name/x", "can't be resolved"),
         ("data=[a]", "data is ['a']; it must be a file or a folder, or null"),
@@ -269,6 +298,7 @@ def test_a_sweep_is_every_combination_in_order() -> None:
         ["model=qwen3_5_27b_fp8", "budget.seconds=null", "name=null"],
         ["name=null-ish", "runs=a: b", "search.parent.epsilon=1e-05", "budget.seconds=0.1"],
         ["name='007'", "runs=ünï", "problem.path=/x'y\"z", "seed=9223372036854775807"],
+        ["pipeline.speculate=true", "pipeline.candidates=3", "islands.count=3"],
         ["data=~/my data", "evaluation.strict=true", "evaluation.cascade.window=100"],
         ["name=1e3", "model.path='yes'", "search.temperature_min=0.30000000000000004"],
     ],

@@ -1,4 +1,4 @@
-"""A search and a cascade told what is recorded are where the run that recorded it was."""
+"""A run that is restored from its log is where the run that recorded it was."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from engine import config
-from engine.core import INITIAL, ChatFrame, Direction, Evaluation, Failure, Problem, Proposal
-from engine.evaluation import Cascade
+from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem, Proposal
+from engine.pipeline import RunState
 from engine.problem import load_problem
-from engine.restore import entry_of, new_search, told_cascade, told_search
-from engine.search import Entry
+from engine.restore import Restored, replay, restore, told_cascade
 from engine.settings import LAYOUTS, RunSettings
-from engine.store import Child, Event, Recorded, RunHistory, Session, Verdict
+from engine.store import Call, Child, Event, GivenUp, Recorded, ScreenOff, Session, Verdict
 
 
 class NoPool:
@@ -49,7 +48,8 @@ def settings(request: pytest.FixtureRequest) -> RunSettings:
         [
             *("search.failures=3", "search.parent.p_elite=1", "search.parent.p_uniform=0"),
             *(f"prompts.layout={request.param}", "prompts.history_tokens=100"),
-            "prompts.growth_tokens=50",
+            *("prompts.growth_tokens=50", "search.k=4"),
+            *("islands.count=2", "islands.migrate_every=2", "islands.migrants=1"),
         ]
     )
 
@@ -60,12 +60,28 @@ def problem(settings: RunSettings) -> Problem:
     return replace(whole, stages=(replace(whole.stages[0], name="quick"), *whole.stages))
 
 
-def child(iteration: int, index: int) -> Child:
+def call(proposal: Proposal, *, known: int, guessed: bool = False) -> Call:
+    return Call(
+        iteration=proposal.iteration,
+        island=proposal.island,
+        parent=proposal.parent.id,
+        operator=proposal.operator,
+        k=proposal.k,
+        known=known,
+        guessed=guessed,
+        prompt="",
+        prompt_tokens=1,
+        temperatures=(),
+        seeds=(),
+    )
+
+
+def child(iteration: int, index: int, *, parent: str = INITIAL) -> Child:
     return Child(
         id=f"{iteration}.{index}",
         iteration=iteration,
         index=index,
-        parent=INITIAL,
+        parent=parent,
         operator="rewrite",
         completion=f"answer {iteration}.{index}",
         completion_ids=(iteration, index),
@@ -87,89 +103,194 @@ def verdict_of(iteration: int, index: int) -> Evaluation:
     return Evaluation(score=quality, failure=None, metrics=metrics)
 
 
-def recorded(iterations: int) -> RunHistory:
-    first = Evaluation(score=0.9, failure=None, metrics={"quick.score": 0.0})
-    events: list[Event] = [
-        Session(number=0, engine="0", fingerprint="f"),
-        Verdict.of(INITIAL, first, program="def f(x):\n    return x\n"),
-    ]
-    for iteration in range(iterations):
-        events += [child(iteration, index) for index in range(4)]
-        for index in (2, 0, 3, 1):
-            events.append(Verdict.of(f"{iteration}.{index}", verdict_of(iteration, index)))
-    history = RunHistory(direction=Direction.MAXIMISE)
-    for event in events:
-        history.fold(Recorded(session=0, elapsed=0.0, event=event))
-    return history
+class Run:
+    """A run that is lived through call by call: what it knew, and what it asked for."""
+
+    def __init__(self, settings: RunSettings, problem: Problem) -> None:
+        self._settings = settings
+        self._problem = problem
+        self.events: list[Event] = []
+        self.asked: dict[int, Proposal] = {}
+        self.state: RunState = restore(settings, problem, [], Letters()).state
+        first = Evaluation(score=0.9, failure=None, metrics={"quick.score": 0.0})
+        self.record(
+            Session(number=0, engine="0", fingerprint="f"),
+            Verdict.of(INITIAL, first, program="def f(x):\n    return x\n"),
+        )
+
+    def record(self, *events: Event) -> None:
+        for event in events:
+            self.events.append(event)
+            self.state.fold(Recorded(session=0, elapsed=0.0, event=event))
+
+    def ask(self, iteration: int, *, island: int) -> Proposal:
+        """Ask, and record the call."""
+        proposal = self.state.search.ask(iteration, island=island)
+        self.asked[iteration] = proposal
+        self.record(call(proposal, known=len(self.events)))
+        return proposal
+
+    def children(self, iteration: int, *indices: int) -> None:
+        parent = self.asked[iteration].parent.id
+        self.record(*(child(iteration, index, parent=parent) for index in indices))
+
+    def verdicts(self, iteration: int, *indices: int) -> None:
+        for index in indices:
+            self.record(Verdict.of(f"{iteration}.{index}", verdict_of(iteration, index)))
+
+    def iterate(self, iteration: int, *, island: int) -> None:
+        self.ask(iteration, island=island)
+        self.children(iteration, 1, 0, 2, 3)
+        self.verdicts(iteration, 2, 0, 3, 1)
+
+    def restored(self) -> Restored:
+        """Return the run as another process finds it."""
+        events = [Recorded(session=0, elapsed=0.0, event=event) for event in self.events]
+        return restore(self._settings, self._problem, events, Letters())
 
 
-def lived(settings: RunSettings, problem: Problem, history: RunHistory) -> list[Proposal]:
-    """Return what a run asks while it records ``history``, and after its end."""
-    search = new_search(settings, problem, Letters())
-    search.admit(Entry(id=INITIAL, program=history.program_of(INITIAL)))
-    search.tell(INITIAL, history.verdicts[INITIAL].evaluation())
-    proposals = []
-    for iteration in range(1 + max(each.iteration for each in history.children.values())):
-        proposals.append(search.ask(iteration))
-        for each in history.children.values():
-            if each.iteration == iteration:
-                assert each.program is not None
-                search.admit(entry_of(each, each.program))
-                search.tell(each.id, history.verdicts[each.id].evaluation())
-    return [*proposals, search.ask(len(proposals))]
+def assert_alike(restored: Restored, run: Run) -> None:
+    """Assert that a restored run knows and asks what the other one does, on each island."""
+    state = restored.state
+    assert state.history == run.state.history
+    for island in (0, 1):
+        assert state.is_open(island) == run.state.is_open(island)
+        later = state.search.ask(99, island=island)
+        assert later == run.state.search.ask(99, island=island)
+    assert state.least_recent([0, 1]) == run.state.least_recent([0, 1])
 
 
-def test_a_told_search_asks_what_the_run_would_have_asked(
-    settings: RunSettings, problem: Problem
+@pytest.fixture
+def run(settings: RunSettings, problem: Problem) -> Run:
+    return Run(settings, problem)
+
+
+def test_at_any_time_it_asks_what_the_run_would_have_asked(run: Run) -> None:
+    assert_alike(run.restored(), run)
+    for iteration in range(12):
+        run.iterate(iteration, island=iteration % 3 % 2)
+        assert_alike(run.restored(), run)
+    assert run.restored().unfinished == ()
+
+
+def test_it_shows_what_the_run_would_have_shown(
+    settings: RunSettings, run: Run, problem: Problem
 ) -> None:
-    history = recorded(4)
-    live = lived(settings, problem, history)
-    told = told_search(settings, problem, history, Letters())
-    proposals = [told.ask(iteration) for iteration in range(5)]
-    assert proposals == live
-    shown = [[each.evaluation.message for each in one.failures] for one in proposals]
-    assert shown[2:] == [
-        ["0: late", "1: late"],
-        ["0: late", "1: late", "2: late"],
-        ["1: late", "2: late", "3: late"],
-    ]
+    for iteration in range(5):
+        run.iterate(iteration, island=0)
+    search = run.restored().state.search
+    shown = [each.evaluation.message for each in search.ask(5, island=0).failures]
+    parents = [run.asked[iteration].parent.id for iteration in range(5)]
+    last = search.ask(5, island=0).parent.id
+    assert shown == [f"{i}: late" for i, parent in enumerate(parents) if parent == last][-3:]
+    assert shown
 
-
-def test_a_told_search_shows_what_the_run_would_have_shown(
-    settings: RunSettings, problem: Problem
-) -> None:
     uniform = replace(settings.search.parent, p_elite=0.0, p_uniform=1.0)
-    settings = replace(settings, search=replace(settings.search, parent=uniform))
-    history = recorded(12)
-    live = lived(settings, problem, history)
-    for iteration in range(13):  # each asked for by itself
-        told = told_search(settings, problem, history, Letters())
-        assert told.ask(iteration) == live[iteration]
-    compactions, shown = live[-1].compactions, sum(len(each.history) for each in live)
+    run = Run(replace(settings, search=replace(settings.search, parent=uniform)), problem)
+    for iteration in range(24):
+        run.iterate(iteration, island=iteration % 2)
+    asked = [*run.asked.values(), run.restored().state.search.ask(24, island=0)]
+    compactions, others = asked[-1].compactions, sum(len(each.history) for each in asked)
     if settings.prompts.layout == "transcript":
-        turns = [turn for each in live for turn in each.lineage]
-        assert len(turns) > 5 and (compactions, shown) == (0, 0)
+        turns = [turn for each in asked for turn in each.lineage]
+        assert len(turns) > 5 and (compactions, others) == (0, 0)
         assert all(turn.answer.startswith("answer ") and turn.answer_ids for turn in turns)
     else:
-        assert shown > 20 and (compactions > 0) == (settings.prompts.layout == "stable")
+        assert others > 20 and (compactions > 0) == (settings.prompts.layout == "stable")
 
 
-def test_a_told_cascade_knows_which_stage_is_switched_off(
-    settings: RunSettings, problem: Problem
-) -> None:
-    history, pool = recorded(40), NoPool()
-    cascade = told_cascade(settings, problem, history, pool)
-    cascade.submit(candidate_id="40.0", program="", iteration=40)
-    assert pool.stages == [1]
-    off = cascade.switched_off["quick"]
-    assert off.correlation < 0 and 0 < off.iteration < 40
+def test_calls_that_were_cut_short_are_proposed_as_they_were(run: Run) -> None:
+    """Of both islands, with all that came between them and the death."""
+    run.iterate(0, island=0)
+    run.ask(1, island=0)
+    run.children(1, 3)
+    run.ask(2, island=1)
+    run.children(1, 0)
+    run.verdicts(1, 3)  # the parents that are drawn now, and what is shown, may be others
+    run.children(2, 0, 1, 2)
+    run.verdicts(2, 1, 0, 2)
+    restored = run.restored()
+    assert restored.unfinished == (run.asked[1], run.asked[2])
+    history = restored.state.history
+    assert [history.missing(history.calls[i]) for i in (1, 2)] == [[1, 2], [3]]
+    assert_alike(restored, run)
+    run.children(1, 1, 2)
+    assert run.restored().unfinished == (run.asked[2],)
+    run.children(2, 3)
+    assert run.restored().unfinished == ()  # verdicts are missing, no children
 
-    unknowing = Cascade(
-        pool=NoPool(), problem=problem, settings=settings.evaluation.cascade, seed=0
+
+def test_a_guess_is_proposed_with_what_was_known_when_it_was_made(run: Run) -> None:
+    run.iterate(0, island=0)
+    run.ask(1, island=0)
+    run.children(1, 0, 1, 2, 3)
+    run.verdicts(1, 0)
+    known, guess = len(run.events), run.state.search.predict(2, island=0)
+    assert [each.id for each in guess.pending] == ["1.1", "1.2", "1.3"]
+    run.ask(3, island=1)
+    run.verdicts(1, 3, 2, 1)
+    late = run.state.search.ask(2, island=0, parent_id=guess.parent.id)
+    assert late != guess and late.pending == ()
+    run.record(call(guess, known=known, guessed=True), child(2, 1, parent=guess.parent.id))
+    assert run.restored().unfinished == (run.asked[3], guess)
+    assert_alike(run.restored(), run)
+
+
+def test_a_parent_and_a_k_that_the_search_would_not_choose_are_kept(run: Run) -> None:
+    """One taken for its cached prompt, or with a K of another time."""
+    run.iterate(0, island=0)
+    drawn = run.state.search.ask(1, island=0)
+    other = next(each for each in ("0.0", "0.1", INITIAL) if each != drawn.parent.id)
+    taken = run.state.search.ask(1, island=0, parent_id=other, k=7)
+    run.record(call(taken, known=len(run.events)))
+    (proposal,) = run.restored().unfinished
+    assert (proposal.parent.id, proposal.k, proposal) == (other, 7, taken)
+
+
+def test_guesses_given_up_leave_no_call_behind(run: Run) -> None:
+    run.iterate(0, island=0)
+    lost = GivenUp(
+        iteration=1,
+        attempt=0,
+        island=0,
+        parent=INITIAL,
+        generated_tokens=5,
+        prompt_tokens=9,
+        cached_prompt_tokens=3,
+        llm_seconds=0.5,
     )
+    run.record(lost)
+    restored = run.restored()
+    assert (restored.unfinished, restored.state.history.given_up) == ((), [lost])
+    assert restored.state.history.next_iteration == 1
+    assert_alike(restored, run)
+
+
+def test_a_told_cascade_takes_over_which_stage_is_switched_off(
+    settings: RunSettings, problem: Problem, run: Run
+) -> None:
+    for iteration in range(40):
+        run.iterate(iteration, island=0)
+    recorded = ScreenOff(stage="quick", iteration=17, correlation=0.01, error=0.2, pairs=99)
+    for known, stage in ([], 0), ([recorded], 1):
+        events = [Recorded(session=0, elapsed=0.0, event=event) for event in [*run.events, *known]]
+        pool = NoPool()
+        cascade = told_cascade(settings, problem, replay(events, problem), pool)
+        cascade.submit(candidate_id="39.9", program="", iteration=39)
+        # What the records alone would say is not asked again: the session that had them decided.
+        assert pool.stages == [stage]
+        assert set(cascade.switched_off) == {event.stage for event in known}
+
+
+def test_a_told_cascade_goes_on_judging(settings: RunSettings, problem: Problem, run: Run) -> None:
+    for iteration in range(40):
+        run.iterate(iteration, island=0)
+    events = [Recorded(session=0, elapsed=0.0, event=event) for event in run.events]
+    history = replay(events, problem)
+    told = told_cascade(settings, problem, history, NoPool())
     for name, verdict in history.verdicts.items():
-        iteration = -1 if name == INITIAL else history.children[name].iteration
-        if iteration < off.iteration - 1:
-            unknowing.tell(name, verdict.evaluation(), iteration=iteration)
-    unknowing.submit(candidate_id="40.0", program="", iteration=40)
-    assert not unknowing.switched_off  # it took the last iteration before it
+        if name != INITIAL:  # the same again, as iterations to come
+            iteration = 40 + history.children[name].iteration
+            told.tell(f"again {name}", verdict.evaluation(), iteration=iteration)
+    told.submit(candidate_id="80.0", program="", iteration=80)
+    assert told.switched_off["quick"].iteration > 40

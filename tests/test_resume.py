@@ -65,7 +65,10 @@ class Killer:
 
 
 def arguments(tmp_path: Path, *, candidates: int) -> list[str]:
-    return [f"budget.candidates={candidates}", "seed=5", f"runs={tmp_path}", "name=killed"]
+    return [
+        *(f"budget.candidates={candidates}", "seed=5", f"runs={tmp_path}", "name=killed"),
+        *("islands.count=2", "pipeline.speculate=true"),
+    ]
 
 
 def assert_goes_on_to_the_end(tmp_path: Path, *, candidates: int) -> None:

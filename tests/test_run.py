@@ -212,6 +212,21 @@ def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path
     assert_complete(folder, candidates=summary["candidates"])
 
 
+def test_islands_that_guess_spend_a_budget_too(tmp_path: Path) -> None:
+    done = run(
+        *("search.k=4", "islands.count=3", "islands.migrate_every=2", "pipeline.speculate=true"),
+        *("budget.candidates=40", "seed=6", f"runs={tmp_path}", "name=run"),
+        scratch=tmp_path / "scratch",
+    )
+    assert done.returncode == 0, done.stderr
+    assert_complete(tmp_path / "run", candidates=40)
+    events, summary = read_events(tmp_path / "run"), read_summary(tmp_path / "run")
+    assert {call["island"] for call in events["call"]} == {0, 1, 2}
+    speculation = summary["speculation"]
+    assert speculation["guesses"] > 0
+    assert f"{speculation['hits']} of {speculation['guesses']} guesses came true" in done.stdout
+
+
 SCREEN = """
 from engine.core import Stage
 
@@ -282,4 +297,4 @@ def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
     assert set(runs) == {"search.k=1", "search.k=2"}
     for name, folder in runs.items():
         assert_complete(folder, candidates=2)
-        assert f"search.k={read_summary(folder)['k']}" == name
+        assert f"search.k={read_summary(folder)['mean_k']:g}" == name

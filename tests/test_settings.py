@@ -36,6 +36,18 @@ def changed(settings: Any, key: str, value: object) -> Any:
         ("search.temperature_min", math.nan),
         ("search.temperature_max", math.inf),
         ("search.temperature_max", 0.1),
+        ("model.draft", "eagle"),
+        ("model.draft", "ngram"),  # with infills, which ban tokens
+        ("islands.count", 0),
+        ("islands.count", -1),
+        ("islands.count", 1025),
+        ("islands.migrate_every", -1),
+        ("islands.migrants", 0),
+        ("pipeline.speculate", "maybe"),
+        ("pipeline.speculate", "True"),
+        ("pipeline.children", 0),
+        ("pipeline.children", -3),
+        ("pipeline.candidates", 0),
         ("prompts.layout", "newest"),
         ("prompts.history_tokens", -1),
         ("prompts.history_tokens", 2**24 + 1),
@@ -117,6 +129,16 @@ def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
     [
         ("search.k", 1),
         ("search.temperature_max", 0.7),  # the same as the least
+        ("islands.count", 1024),
+        ("islands.migrate_every", 0),
+        ("islands.migrants", 1),
+        ("islands.migrants", 10**9),
+        ("pipeline.speculate", "auto"),
+        ("pipeline.speculate", "false"),
+        ("pipeline.children", 1),
+        ("pipeline.children", None),
+        ("pipeline.candidates", 1),
+        ("pipeline.candidates", None),
         ("prompts.layout", "classic"),
         ("prompts.layout", "transcript"),
         ("prompts.history_tokens", 0),
@@ -161,3 +183,9 @@ def test_the_shares_of_greedy_and_uniform_choice_may_add_up_to_one(
 def test_an_unknown_operator_is_refused_with_the_valid_ones(defaults: RunSettings) -> None:
     with pytest.raises(UserError, match="'guess'; valid: infill, rewrite, diff"):
         check(changed(defaults, "search.operators", {"guess": 1.0}))
+
+
+def test_drafts_are_taken_with_operators_that_ban_no_tokens(defaults: RunSettings) -> None:
+    operators = {"infill": 0.0, "rewrite": 1.0, "diff": 0.0}
+    settings = changed(defaults, "search.operators", operators)
+    check(changed(settings, "model.draft", "ngram"))

@@ -50,8 +50,7 @@ class Cascade:
 
     A candidate's metrics have those of the cheap stages too, each as ``STAGE.NAME``, so that the
     recorded verdicts tell a resumed run all that this one knew: `tell` them to a new cascade.
-    Decisions about an iteration rest on the verdicts of the iterations before it, which have to be
-    in by then.
+    Decisions about an iteration rest on those verdicts of the iterations before it that are in.
     """
 
     def __init__(
@@ -129,6 +128,17 @@ class Cascade:
                     full=evaluation.score,
                     audited=AUDITED in evaluation.metrics,
                 )
+
+    def resume(self, switched_off: Mapping[str, SwitchedOff], *, after: int) -> None:
+        """Take over what an earlier session decided, after `tell` has had its verdicts.
+
+        Args:
+            switched_off: the stages that were switched off, by name.
+            after: the last iteration of which it had a verdict.
+        """
+        self._switched_off.update(switched_off)
+        for name, screen in zip(self._names, self._screens, strict=True):
+            screen.resume(switched_off.get(name), after=after)
 
     def _advance(self, candidate_id: str, evaluation: Evaluation) -> Evaluation | None:
         """Return the final verdict on a candidate that a stage is done with; None if it goes on."""

@@ -14,8 +14,6 @@ from pathlib import Path
 
 SYSTEM = Path("/sys/devices/system")
 
-_FEWEST_TO_SHARE_OUT = 4
-
 
 def evaluator_cores(workers: int, *, system: Path = SYSTEM) -> list[int]:
     """Return the core of each worker; cores are used more than once if there are too few."""
@@ -23,17 +21,15 @@ def evaluator_cores(workers: int, *, system: Path = SYSTEM) -> list[int]:
     return [order[index % len(order)] for index in range(workers)]
 
 
-def model_cores(taken: Sequence[int], *, on_gpu: bool) -> list[int]:
+def model_cores(taken: Sequence[int]) -> list[int]:
     """Return the cores for the threads of the model, and of all else but the evaluators.
 
-    These are the ones that no evaluator is bound to. With fewer than four cores, a model that
-    decodes on the CPU keeps them all: it loses more by a core less than by sharing one.
+    These are the ones that no evaluator is bound to, or all if none is left. Even of two cores a
+    model that decodes on the CPU is better off with one of its own: its threads wait for each
+    other in every kernel, so the one that shares a core with an evaluator holds all of them up.
     """
     available = sorted(os.sched_getaffinity(0))
-    left = [core for core in available if core not in taken]
-    if not left or (not on_gpu and len(available) < _FEWEST_TO_SHARE_OUT):
-        return available
-    return left
+    return [core for core in available if core not in taken] or available
 
 
 def _order(cores: Sequence[int], system: Path) -> list[int]:

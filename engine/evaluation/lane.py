@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -87,6 +88,7 @@ class Lane:
 
     def judge(self, ticket: int, stage: int, observation: Observation) -> None:
         """Deliver the verdict on one program; always delivers one."""
+        began = time.perf_counter()
         try:
             evaluation = self._evaluation(stage, observation)
         except (
@@ -95,7 +97,7 @@ class Lane:
             _log.exception("the evaluator failed")
             message = f"evaluator: {type(error).__name__}: {error}"
             evaluation = failed_evaluation(Failure.CRASH, message)
-        self.record(evaluation.seconds)
+        self.record(evaluation.seconds + time.perf_counter() - began)
         self._deliver(ticket, evaluation)
 
     def wait_walls(self) -> Mapping[str, str]:

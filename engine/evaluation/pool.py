@@ -69,6 +69,7 @@ class EvaluatorPool:
         self._awaited: dict[int, Callable[[Evaluation], None]] = {}
         self._finished: list[tuple[str, Evaluation]] = []
         self._in_flight = 0
+        self._announce: Callable[[], object] = lambda: None
         self._stages = len(problem.stages)
         with ExitStack() as resources:
             try:
@@ -102,6 +103,10 @@ class EvaluatorPool:
             resources.callback(lane.close)
             lanes.append(lane)
         return lanes
+
+    def announce_to(self, notify: Callable[[], object]) -> None:
+        """Have ``notify`` called, in a worker's thread, whenever `completed` has a new verdict."""
+        self._announce = notify
 
     def watch(self, timeline: Timeline) -> None:
         """Record from now on when each worker is busy."""
@@ -161,6 +166,7 @@ class EvaluatorPool:
             with self._change:
                 self._finished.append((candidate_id, evaluation))
                 self._change.notify_all()
+            self._announce()
 
         which = self._stages - 1 if stage is None else stage
         if not 0 <= which < self._stages:
@@ -236,6 +242,6 @@ class EvaluatorPool:
 
 
 def _record(timeline: Timeline, track: Track, seconds: float) -> None:
-    """Record that a program ran for ``seconds`` until now."""
+    """Record that a program was run and scored for ``seconds`` until now."""
     now = timeline.now()
     track.add(Activity.EVALUATE, start=max(0, now - int(seconds * 1e9)), end=now)

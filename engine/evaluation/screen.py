@@ -2,8 +2,9 @@
 
 Covers: the threshold, the choice of whom to audit, and the estimate of how well the cheap score
 (the proxy) ranks programs. Every decision follows from what was told of earlier iterations, the
-run's seed and the candidate's id, so that a resumed run decides alike, whatever the order in which
-verdicts came in. Does not cover running anything: ``cascade.py``.
+run's seed and the candidate's id. Where an iteration begins only when all before it are over, a
+resumed run therefore decides alike, whatever the order in which verdicts came in; where several are
+under way at once, the verdicts that are in decide. Does not cover running anything: ``cascade.py``.
 """
 
 from __future__ import annotations
@@ -124,6 +125,17 @@ class Screen:
             self._checked = iteration
         off = self._off
         return off if off is not None and off.iteration <= iteration else None
+
+    def resume(self, off: SwitchedOff | None, *, after: int) -> None:
+        """Take over what an earlier session decided.
+
+        Args:
+            off: what switched this stage off; None if nothing did.
+            after: the last iteration of which a candidate was decided on; what the records say of
+                the ones up to it is not looked at again.
+        """
+        self._off = off
+        self._checked = max(self._checked, after)
 
     def _judged(self, iteration: int) -> SwitchedOff | None:
         """Return the verdict on this stage after the iterations before ``iteration``.

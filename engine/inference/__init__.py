@@ -1,18 +1,19 @@
 """Inference: vLLM in this process; the only package that imports vllm."""
 
+from engine.inference.decoder import Decoder
 from engine.inference.environment import is_cpu_build, prepare
+from engine.inference.fanout import FanOut, Sampling
 from engine.inference.kv_server import KVServer, KVTransfer, kv_server, kv_transfer
-from engine.inference.llm import (
-    FanOut,
-    LanguageModel,
-    PrefixCacheCount,
-    Sampling,
-    chunk_tokens,
-)
-from engine.inference.misses import MissLedger
+from engine.inference.llm import MOST_AT_ONCE, LanguageModel, chunk_tokens
+from engine.inference.misses import CallMisses, MissLedger
+from engine.inference.stats import EngineLoad, PrefixCacheCount
 from engine.inference.weights import find_weights
 
 __all__ = [
+    "MOST_AT_ONCE",
+    "CallMisses",
+    "Decoder",
+    "EngineLoad",
     "FanOut",
     "KVServer",
     "KVTransfer",

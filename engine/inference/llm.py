@@ -1,26 +1,30 @@
 """vLLM's engine in this process: K children from one prompt.
 
-Covers: starting the engine on a CPU or a GPU, fanning one prompt out to K requests, handing back
-each child as it finishes, aborting children, and counting tokens as vLLM counts them. Does not
-cover what stands in a prompt (``engine.prompts``) or what becomes of a child.
+Covers: starting the engine on a CPU or a GPU, running its steps, the model's tokenizer and chat
+template, and what the prefix cache holds. Does not cover the children of a prompt (``fanout.py``),
+what stands in a prompt (``engine.prompts``) or what becomes of a child.
 
-The engine has no locks: one thread uses a `LanguageModel`.
+The engine has no locks: one thread adds requests, steps and aborts. The tokenizer is a copy of the
+engine's, so another thread may compose prompts meanwhile.
 """
 
 from __future__ import annotations
 
+import copy
 import gc
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.core import ChatFrame, Generation, UserError
+from engine.core import ChatFrame, UserError
+from engine.inference.draft import speculative_config
 from engine.inference.environment import is_cpu_build
+from engine.inference.fanout import FanOut, Sampling
 from engine.inference.hot import HotPrefixes
 from engine.inference.kv_server import KVTransfer
+from engine.inference.stats import EngineLoad, PrefixCacheCount, engine_counter
 from engine.settings import ModelSettings
 
 # Small blocks: each request computes the tail of its prompt that fills no block (vLLM's CPU
@@ -29,37 +33,10 @@ _CPU_BLOCK_SIZE = 32
 # The same for what is stored outside the engine, but each chunk is a file there.
 _CPU_CHUNK_TOKENS = 2 * _CPU_BLOCK_SIZE
 _GPU_CHUNK_TOKENS = 256
-_MAX_NUM_SEQS = 64
+MOST_AT_ONCE = 64
+"""Requests that vLLM runs at once; more wait in its queue."""
 _MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
-_BANNED = -100.0  # the lowest logit bias that vLLM takes
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sampling:
-    """How one child is sampled."""
-
-    temperature: float
-    seed: int
-    stop: tuple[str, ...]
-    max_tokens: int
-    banned: tuple[int, ...] = ()
-    grammar: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PrefixCacheCount:
-    """The engine's own count of the prefix cache, in tokens, since it started.
-
-    Attributes:
-        queries: prompt tokens looked up.
-        hits: those of them found in the engine's own prefix cache.
-        external_hits: those found there no more, or never, but loaded from the LMCache server.
-    """
-
-    queries: int
-    hits: int
-    external_hits: int = 0
 
 
 class LanguageModel:
@@ -85,8 +62,8 @@ class LanguageModel:
         Raises:
             UserError: the model can't be loaded; the message names it and what to do.
         """
-        counter = _prefix_cache_counter()
-        args = _engine_args(settings=settings, folder=str(folder), seed=seed)
+        counter = engine_counter()
+        args = engine_args(settings=settings, folder=str(folder), seed=seed)
         args.kv_transfer_config = _kv_transfer_config(kv_transfer)
         try:
             self._engine = _load(args, counter)
@@ -95,7 +72,9 @@ class LanguageModel:
         self._count = counter
         self._hot = HotPrefixes()
         self._engine.engine_core.engine_core.scheduler.kv_event_publisher = self._hot
-        self._tokenizer = self._engine.get_tokenizer()
+        # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
+        self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
+        self._fans: list[FanOut] = []
         self._calls = 0
         self.max_model_len = settings.max_model_len
         self.block_size = int(self._engine.vllm_config.cache_config.block_size)
@@ -152,9 +131,31 @@ class LanguageModel:
         if longest > self.max_model_len:
             raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
         self._calls += 1
-        return FanOut(
-            engine=self._engine, call=self._calls, token_ids=list(token_ids), sampling=sampling
+        fan = FanOut(
+            engine=self._engine,
+            step=self.step,
+            call=self._calls,
+            token_ids=list(token_ids),
+            sampling=sampling,
         )
+        self._fans.append(fan)
+        return fan
+
+    def step(self) -> None:
+        """Run the engine for one step; each fan-out then has what came of its children.
+
+        The step's wall seconds are shared out evenly among the children in it.
+        """
+        began = time.perf_counter()
+        outputs = self._engine.step()
+        seconds = time.perf_counter() - began
+        self._fans = [fan for fan in self._fans if fan.request_ids]
+        owners = {request_id: fan for fan in self._fans for request_id in fan.request_ids}
+        for fan in self._fans:
+            fan.note_seconds(seconds / len(owners))
+        for output in outputs:
+            if output.request_id in owners:
+                owners[output.request_id].note_output(output)
 
     def cached_tokens(self, token_ids: Sequence[int]) -> int:
         """Return how many tokens at a prompt's start the engine's prefix cache would serve now."""
@@ -162,10 +163,13 @@ class LanguageModel:
 
     def prefix_cache_count(self) -> PrefixCacheCount:
         """Return the scheduler's count of tokens looked up in and found in the prefix cache."""
-        count = self._count
-        return PrefixCacheCount(
-            queries=count.queries, hits=count.hits, external_hits=count.external_hits
-        )
+        count: PrefixCacheCount = self._count.prefix_cache()
+        return count
+
+    def load(self) -> EngineLoad:
+        """Return how loaded the engine was in its last step."""
+        load: EngineLoad = self._count.load()
+        return load
 
     def forget(self) -> None:
         """Empty the prefix cache, so that the next call starts cold.
@@ -181,105 +185,6 @@ class LanguageModel:
         self._engine.engine_core.shutdown()
 
 
-class FanOut:
-    """The K children of one prompt while they are generated.
-
-    Call `step` as long as `is_running`, or iterate to get the children in the order they finish.
-    A caller that stops earlier must call `close`.
-    """
-
-    def __init__(
-        self, *, engine: Any, call: int, token_ids: list[int], sampling: Sequence[Sampling]
-    ) -> None:
-        from vllm import SamplingParams
-        from vllm.inputs import tokens_input
-        from vllm.sampling_params import StructuredOutputsParams
-
-        self._engine = engine
-        self._prompt_tokens = len(token_ids)
-        self._running = {f"{call}.{index}": index for index in range(len(sampling))}
-        self._latest: dict[str, Any] = {}
-        self._finished: list[Generation] = []
-        self._seconds = 0.0  # inside the engine since the last child finished
-        began = time.perf_counter()
-        for request_id, each in zip(self._running, sampling, strict=True):
-            params = SamplingParams(
-                temperature=each.temperature,
-                seed=each.seed,
-                stop=list(each.stop),
-                max_tokens=each.max_tokens,
-                logit_bias=dict.fromkeys(each.banned, _BANNED) or None,
-                structured_outputs=(
-                    StructuredOutputsParams(grammar=each.grammar) if each.grammar else None
-                ),
-            )
-            engine.add_request(request_id, tokens_input(token_ids), params)
-        self._seconds += time.perf_counter() - began
-
-    def __iter__(self) -> Iterator[Generation]:
-        """Step until every child was handed out."""
-        while self.is_running:
-            yield from self.step()
-
-    @property
-    def in_flight(self) -> int:
-        """Children that were not handed out yet."""
-        return len(self._running) + len(self._finished)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether there is a child that was not handed out yet."""
-        return self.in_flight > 0
-
-    def step(self) -> list[Generation]:
-        """Run the engine for one step; return the children that finished, most often none."""
-        if self._running and not self._finished:
-            began = time.perf_counter()
-            outputs = self._engine.step()
-            self._seconds += time.perf_counter() - began
-            for output in outputs:
-                self._take(output)
-        finished, self._finished = self._finished, []
-        return finished
-
-    def abort(self, index: int) -> None:
-        """End child ``index`` now; it is still handed out, with what vLLM had counted for it."""
-        for request_id, number in list(self._running.items()):
-            if number == index:
-                self._engine.abort_request([request_id])
-                self._finish(request_id, finish_reason="abort")
-
-    def close(self) -> None:
-        """Abort every child that is still running and forget those not handed out."""
-        self._engine.abort_request(list(self._running))
-        self._running.clear()
-        self._finished.clear()
-
-    def _take(self, output: Any) -> None:
-        if output.request_id not in self._running:
-            return  # aborted in an earlier step
-        self._latest[output.request_id] = output
-        if output.finished:
-            reason = output.outputs[0].finish_reason
-            self._finish(output.request_id, finish_reason=str(reason))
-
-    def _finish(self, request_id: str, *, finish_reason: str) -> None:
-        index = self._running.pop(request_id)
-        output = self._latest.pop(request_id, None)  # None: aborted before its first token
-        self._finished.append(
-            Generation(
-                index=index,
-                text=output.outputs[0].text if output else "",
-                token_ids=tuple(output.outputs[0].token_ids) if output else (),
-                finish_reason=finish_reason,
-                prompt_tokens=self._prompt_tokens if output else 0,
-                cached_prompt_tokens=(output.num_cached_tokens or 0) if output else 0,
-                llm_seconds=self._seconds,
-            )
-        )
-        self._seconds = 0.0
-
-
 def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
     """Return how many tokens of KV to store together outside the engine: some of its blocks.
 
@@ -289,7 +194,7 @@ def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
     if is_cpu_build():
         return _CPU_CHUNK_TOKENS
     try:
-        config = _engine_args(settings=settings, folder=str(folder), seed=0).create_engine_config()
+        config = engine_args(settings=settings, folder=str(folder), seed=0).create_engine_config()
     except (OSError, ValueError) as error:
         raise _unloadable(folder, error) from error
     block_size = int(config.cache_config.block_size)  # hundreds, for a model with state layers
@@ -343,7 +248,8 @@ def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
     )
 
 
-def _engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
+def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
+    """Return what vLLM's engine is made with."""
     from vllm import EngineArgs
     from vllm.config.kv_events import KVEventsConfig
     from vllm.platforms import current_platform
@@ -354,10 +260,11 @@ def _engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
         "kv_events_config": KVEventsConfig(enable_kv_cache_events=True, publisher="null"),
         "seed": seed,
         "max_model_len": settings.max_model_len,
-        "max_num_seqs": _MAX_NUM_SEQS,
+        "max_num_seqs": MOST_AT_ONCE,
         "enable_prefix_caching": True,
         "disable_log_stats": False,
         "use_tqdm_on_load": False,
+        "speculative_config": speculative_config(settings.draft),
     }
     if not current_platform.is_cpu():
         return EngineArgs(gpu_memory_utilization=settings.gpu_memory_utilization, **common)
@@ -371,35 +278,3 @@ def _engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
         max_num_batched_tokens=max(settings.max_model_len, 2048),
         **common,
     )
-
-
-def _prefix_cache_counter() -> Any:
-    """Return a stat logger, as its own factory, that adds up the prefix cache's counts."""
-    from vllm.v1.metrics.loggers import StatLoggerBase
-
-    class PrefixCacheCounter(StatLoggerBase):  # type: ignore[misc]
-        queries = 0
-        hits = 0
-        external_hits = 0
-
-        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
-            """Nothing to set up."""
-
-        @classmethod
-        def record(
-            cls,
-            scheduler_stats: Any,
-            iteration_stats: Any,
-            mm_cache_stats: Any = None,
-            engine_idx: int = 0,
-        ) -> None:
-            if scheduler_stats is not None:
-                cls.queries += scheduler_stats.prefix_cache_stats.queries
-                cls.hits += scheduler_stats.prefix_cache_stats.hits
-                if scheduler_stats.connector_prefix_cache_stats is not None:
-                    cls.external_hits += scheduler_stats.connector_prefix_cache_stats.hits
-
-        def log_engine_initialized(self) -> None:
-            """Nothing to say."""
-
-    return PrefixCacheCounter

@@ -33,19 +33,20 @@ class MissLedger:
         self._starts: set[int] = set()  # of all tokens up to the end of a block of the cache
         self._sequences: set[int] = set()  # of all parts of a prompt up to one of them
         self._parts: set[int] = set()
-        self._compactions = 0
+        self._compactions: dict[int, int] = {}  # by island, at its last call
 
-    def begin(self, prompt: Prompt, *, compactions: int) -> CallMisses:
+    def begin(self, prompt: Prompt, *, island: int, compactions: int) -> CallMisses:
         """Return the account of a call that begins now.
 
         Args:
             prompt: of all the call's children.
-            compactions: how often the history shown was compacted, so far in the run.
+            island: that asks.
+            compactions: how often the island's history was compacted, so far in the run.
         """
         token_ids, size = prompt.token_ids, self._block_size
         starts = _starts(token_ids, size=size)
         sequences = _sequences(prompt.blocks)
-        compacted = compactions != self._compactions
+        compacted = compactions != self._compactions.get(island, 0)
         reasons: list[Miss] = []
         for block, sequence in zip(prompt.blocks, sequences, strict=True):
             asked = sequence in self._sequences
@@ -61,7 +62,7 @@ class MissLedger:
         self._starts.update(starts)
         self._sequences.update(sequences)
         self._parts.update(hash(block.token_ids) for block in prompt.blocks)
-        self._compactions = compactions
+        self._compactions[island] = compactions
         return CallMisses(reasons)
 
     def _reason(self, block: Block, compacted: bool) -> Miss:

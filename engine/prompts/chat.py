@@ -11,7 +11,6 @@ fails the child.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ from engine.core import (
     ChatFrame,
     Generation,
     Part,
+    Pending,
     Problem,
     Prompt,
     Proposal,
@@ -30,12 +30,14 @@ from engine.core import (
     UserError,
 )
 from engine.prompts.alignment import aligned, aligns
+from engine.prompts.answer import Answer
 from engine.prompts.attempts import describe_attempts
 from engine.prompts.blocks import Blocks
-from engine.prompts.diff import apply_blocks, plain_lines
+from engine.prompts.diff import apply_blocks, is_lost, is_spent
 from engine.prompts.fence import fenced
 from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import Tokenizer, direction_in_words
+from engine.prompts.progress import is_due
 from engine.settings import PromptSettings
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
@@ -55,9 +57,6 @@ _ASKS = {
         "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
     ),
 }
-_FENCED = re.compile(
-    r"(?<!`)(`{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
-)  # ended by as many backticks as began it: a program with fences is shown between longer ones
 
 
 class _ChatOperator:
@@ -78,6 +77,7 @@ class _ChatOperator:
         self._prompts = prompts
         self._blocks = Blocks(tokenizer)
         self._max_tokens = max_tokens
+        self._entry_point = problem.entry_point
         self._room = tokenizer.max_model_len - max_tokens
         better = direction_in_words(problem)
         self._statement = f"# Task\n{problem.statement}\n\n{better} scores are better.\n\n"
@@ -126,17 +126,27 @@ class _ChatOperator:
 
     def earlier(self, candidate: Candidate) -> Block:
         """See `Writer.earlier`."""
-        return self._blocks.make(Part.HISTORY, _shown(f"Program {candidate.id}", candidate))
+        return self._blocks.make(
+            Part.HISTORY,
+            _shown(f"Program {candidate.id}", candidate.program, _score(candidate)),
+        )
+
+    def pending(self, program: Pending) -> Block:
+        """See `Writer.pending`."""
+        return self._blocks.make(
+            Part.HISTORY, _shown(f"Program {program.id}", program.program, "pending")
+        )
 
     def current(self, candidate: Candidate) -> Block:
         """See `Writer.current`."""
-        return self._blocks.make(Part.PARENT, _shown("Current program", candidate))
+        text = _shown("Current program", candidate.program, _score(candidate))
+        return self._blocks.make(Part.PARENT, text)
 
     def named(self, candidate: Candidate) -> Block:
         """See `Writer.named`."""
         return self._blocks.make(
             Part.PARENT,
-            f"# Current program\nIt is program {candidate.id}, score {candidate.score!r}.\n\n",
+            f"# Current program\nIt is program {candidate.id}, score {_score(candidate)}.\n\n",
         )
 
     def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
@@ -148,7 +158,7 @@ class _ChatOperator:
         if turn.operator not in _ASKS:
             return None
         after = self._blocks.make(
-            Part.ASK, f"{self._frame.turn}That program has the score {result.score!r}.\n\n"
+            Part.ASK, f"{self._frame.turn}That program has the score {_score(result)}.\n\n"
         )
         ids = turn.answer_ids
         if ids[-1:] == after.token_ids[:1]:
@@ -171,15 +181,24 @@ class Rewrite(_ChatOperator):
     name = "rewrite"
 
     def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
-        """Return the last fenced block that parses, or the whole answer if that does."""
-        text = "\n".join(plain_lines(generation.text))
-        blocks = [match.group(2) for match in _FENCED.finditer(text)]
-        for block in [*reversed(blocks), text]:
-            program = block.strip() + "\n"
+        """Return the program that the answer holds, if it is valid Python; see ``answer.py``."""
+        for program in self._answer(parent, prompt, generation.text).programs():
             # A bare "Sure" is valid Python too; a program defines something.
             if "def " in program and programs.parse(program) is not None:
                 return program
         return None
+
+    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        """Return whether the answer's program has an error that nothing behind it can mend."""
+        # A long text is not read anew at each of its lines.
+        return is_due(text.count("\n")) and self._answer(parent, prompt, text).is_broken
+
+    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        """Return whether the program's block is closed."""
+        return self._answer(parent, prompt, text).is_complete
+
+    def _answer(self, parent: Candidate, prompt: Prompt, text: str) -> Answer:
+        return Answer(text, prompt=prompt, parent=parent.program, entry_point=self._entry_point)
 
 
 class Diff(_ChatOperator):
@@ -192,8 +211,19 @@ class Diff(_ChatOperator):
         program = apply_blocks(parent.program, generation.text)
         return program if program is not None and programs.parse(program) is not None else None
 
+    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        """Return whether the first block does not apply, or a later one that has ended."""
+        return is_lost(parent.program, text)
 
-def _shown(title: str, candidate: Candidate) -> str:
+    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        """Return whether blocks apply and the one that is open does not."""
+        return is_spent(parent.program, text)
+
+
+def _shown(title: str, program: str, score: str) -> str:
+    return f"# {title}, score {score}\n{fenced('python', program.strip())}\n\n"
+
+
+def _score(candidate: Candidate) -> str:
     # repr keeps all digits: two scores that differ must not look the same.
-    program = fenced("python", candidate.program.strip())
-    return f"# {title}, score {candidate.score!r}\n{program}\n\n"
+    return repr(candidate.score)

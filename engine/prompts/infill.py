@@ -31,6 +31,7 @@ from engine.core import (
     Gap,
     Generation,
     Part,
+    Pending,
     Problem,
     Prompt,
     Proposal,
@@ -49,6 +50,7 @@ from engine.prompts.grammar import (
 from engine.prompts.layouts import fitted, make_layout
 from engine.prompts.library import functions_of
 from engine.prompts.operator import Tokenizer, direction_in_words
+from engine.prompts.progress import cannot_continue
 from engine.prompts.scope import Scope, imported_at, is_integer, scope_at
 from engine.prompts.sites import Site, SiteKind, find_sites
 from engine.settings import PromptSettings
@@ -156,6 +158,20 @@ class Infill:
                 return program
         return None
 
+    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        """Return whether the first of the lines that are written has an error."""
+        first, newline, _ = text.lstrip(" ").partition("\n")
+        gap = prompt.gap
+        if gap is None or not gap.whole_lines or not newline:
+            return False  # of an expression, any start that parses will do
+        ends_line = (gap.after + parent.program[gap.end :]).startswith("\n")
+        return ends_line and cannot_continue(parent.program[: gap.start] + gap.before + first)
+
+    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        """Return whether there are as many lines as are used."""
+        gap = prompt.gap
+        return gap is not None and gap.whole_lines and text.count("\n") >= MOST_LINES
+
     def _next_token(self, ask: Block, *, goes_on: str) -> tuple[int, ...]:
         """Return the token with which the parent itself would go on after the request."""
         whole, shown = tuple(self._tokenizer.encode(goes_on)), len(ask.token_ids)
@@ -177,11 +193,14 @@ class _Writer:
         return True
 
     def earlier(self, candidate: Candidate) -> Block:
-        text = f"{_score_line(candidate)}{_whole(candidate)}\n"
+        text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
         return self.blocks.make(Part.HISTORY, text)
 
+    def pending(self, program: Pending) -> Block:
+        return self.blocks.make(Part.HISTORY, f"# score pending\n{_whole(program.program)}\n")
+
     def current(self, candidate: Candidate) -> Block:
-        text = f"{_score_line(candidate)}{_whole(candidate)}\n"
+        text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
         return self.blocks.make(Part.PARENT, text)
 
     def named(self, candidate: Candidate) -> Block:
@@ -193,7 +212,7 @@ class _Writer:
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:
         # Not the tokens as sampled: a part of the completion may have been left out, and the rest
         # of the program follows. Where they are the same, the cache finds them all the same.
-        text = f"{_NEXT}{_whole(result)}{_score_line(result)}\n"
+        text = f"{_NEXT}{_whole(result.program)}{_score_line(result)}\n"
         return [self.blocks.make(Part.ANSWER, text)]
 
 
@@ -201,8 +220,8 @@ def _score_line(candidate: Candidate) -> str:
     return f"# score {candidate.score!r}\n"
 
 
-def _whole(candidate: Candidate) -> str:
-    return candidate.program if candidate.program.endswith("\n") else f"{candidate.program}\n"
+def _whole(program: str) -> str:
+    return program if program.endswith("\n") else f"{program}\n"
 
 
 def _choose_site(sites: tuple[Site, ...], rng: np.random.Generator) -> Site:

@@ -15,6 +15,12 @@ decides what is computed in each iteration:
 
 All three begin with the same task block, whatever the parent.
 
+A proposal that is made before all verdicts are in also has programs whose scores are pending. They
+are shown behind the history or the conversation, so that what may be cached stays as it was, and
+once one joins the history only its score is another. A transcript shows them in its last request
+alone: repeated in each later one, K programs a turn would use its budget up, where leaving them out
+computes the parent's own request and answer again.
+
 Does not cover the words (``chat.py``, ``infill.py``) or which programs are shown
 (``engine.search``).
 """
@@ -25,7 +31,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from engine.core import Attempt, Block, Candidate, Proposal, Turn
+from engine.core import Attempt, Block, Candidate, Pending, Proposal, Turn
 from engine.settings import PromptSettings
 
 
@@ -42,6 +48,9 @@ class Writer(Protocol):
 
     def earlier(self, candidate: Candidate) -> Block:
         """Return a program of the history with its score."""
+
+    def pending(self, program: Pending) -> Block:
+        """Return a program whose score is pending, else as `earlier` returns it."""
 
     def current(self, candidate: Candidate) -> Block:
         """Return the program to change, in full."""
@@ -74,7 +83,7 @@ class Layout(Protocol):
 
 
 class Classic:
-    """Task, parent, others, request."""
+    """Task, parent, others, pending ones, request."""
 
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
         """See `Layout.arrange`."""
@@ -82,20 +91,21 @@ class Classic:
             writer.task,
             writer.current(proposal.parent),
             *map(writer.earlier, proposal.history),
+            *map(writer.pending, proposal.pending),
             *writer.ask(proposal.parent, proposal.failures),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out failed attempts, the oldest first, then the first of the others."""
-        if proposal.failures:
-            return replace(proposal, failures=proposal.failures[1:])
+        """Leave out failed attempts and pending programs, then the first of the others."""
+        if proposal.failures or proposal.pending:
+            return _briefer(proposal)
         if proposal.history:
             return replace(proposal, history=proposal.history[1:])
         return None
 
 
 class Stable:
-    """Task, history that only grows at its end, parent, request."""
+    """Task, history that only grows at its end, pending programs, parent, request."""
 
     def __init__(self, *, name_parent: bool) -> None:
         """``name_parent``: name a parent that stands in the history instead of repeating it."""
@@ -106,14 +116,15 @@ class Stable:
         return (
             writer.task,
             *map(writer.earlier, proposal.history),
+            *map(writer.pending, proposal.pending),
             *self._parent(proposal, writer),
             *writer.ask(proposal.parent, proposal.failures),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out failed attempts, then the end of the history, so that its start stays."""
-        if proposal.failures:
-            return replace(proposal, failures=proposal.failures[1:])
+        """Leave out failed attempts and pending programs, then the end of the history."""
+        if proposal.failures or proposal.pending:
+            return _briefer(proposal)
         if proposal.history:
             return replace(proposal, history=proposal.history[:-1])
         return None
@@ -146,13 +157,14 @@ class Transcript:
             writer.task,
             *said,
             *first,
+            *map(writer.pending, proposal.pending),
             *writer.ask(proposal.parent, proposal.failures),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out failed attempts, then the conversation."""
-        if proposal.failures:
-            return replace(proposal, failures=proposal.failures[1:])
+        """Leave out failed attempts and pending programs, then the conversation."""
+        if proposal.failures or proposal.pending:
+            return _briefer(proposal)
         if proposal.lineage:
             return replace(proposal, lineage=())
         return None
@@ -215,6 +227,13 @@ def fitted(
         if smaller is None:
             return size
         proposal = smaller
+
+
+def _briefer(proposal: Proposal) -> Proposal:
+    """Leave out the oldest failed attempt; if there is none, the last pending program."""
+    if proposal.failures:
+        return replace(proposal, failures=proposal.failures[1:])
+    return replace(proposal, pending=proposal.pending[:-1])
 
 
 def _tokens(blocks: Iterable[Block]) -> int:

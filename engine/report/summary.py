@@ -27,8 +27,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     and ``screens_off`` has the cheap stages that stopped screening, and why. ``best_known`` is the
     best published score that compares, None where there is none. ``computed_prompt_tokens`` counts
     the prompt tokens that the prefix cache did not serve, by reason, ``warmer_parents`` the calls
-    whose parent was taken for its cached prompt, and what that cost and saved. Seconds are summed
-    over all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
+    whose parent was taken for its cached prompt, and what that cost and saved; ``speculation`` the
+    calls begun on a guess, how many came true, and what the others cost. Seconds are summed over
+    all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
     workers.
     """
     candidates = history.evaluated
@@ -38,6 +39,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "model": settings.model.name,
         "seed": settings.seed,
         "width": settings.width.kind,
+        "islands": settings.islands.count,
         "mean_k": len(history.children) / len(history.calls) if history.calls else None,
         "layout": settings.prompts.layout,
         "children": len(history.children),
@@ -58,6 +60,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "hit_rate": history.hit_rate,
         "computed_prompt_tokens": dict(sorted(history.missed.items())),
         "warmer_parents": warmer_parents(history),
+        "speculation": speculation(history),
         "generated_tokens": history.generated_tokens,
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
@@ -77,6 +80,22 @@ def warmer_parents(history: RunHistory) -> dict[str, Any]:
         "calls": len(taken),
         "score_given_up": sum(each.score_given_up for each in taken),
         "tokens_saved": sum(each.tokens_saved for each in taken),
+    }
+
+
+def speculation(history: RunHistory) -> dict[str, Any]:
+    """Return how many calls were begun on a guess, and what those cost that were given up."""
+    hits, given_up = history.guessed, history.given_up
+    guesses = hits + len(given_up)
+    return {
+        "guesses": guesses,
+        "hits": hits,
+        "hit_share": hits / guesses if guesses else None,
+        "wasted_tokens": sum(each.generated_tokens for each in given_up),
+        "wasted_prompt_tokens": sum(
+            each.prompt_tokens - each.cached_prompt_tokens for each in given_up
+        ),
+        "wasted_llm_seconds": sum(each.llm_seconds for each in given_up),
     }
 
 

@@ -160,6 +160,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
         f"{_computed(summary)}"
+        f"{_speculation(summary['speculation'])}"
         f"{_clock_use(summary['clock'])}"
         f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
         markup=False,
@@ -182,6 +183,16 @@ def _computed(summary: Mapping[str, Any]) -> str:
     shares = ", ".join(f"{tokens} {reason}" for reason, tokens in reasons)
     each = sum(missed.values()) / summary["children"]
     return f"Computed: {each:.0f} prompt tokens a child ({shares})\n"
+
+
+def _speculation(figures: Mapping[str, Any]) -> str:
+    """Say what became of guesses, in one line; nothing where there were none."""
+    if not figures["guesses"]:
+        return ""
+    return (
+        f"Speculation: {figures['hits']} of {figures['guesses']} guesses came true; "
+        f"{figures['wasted_tokens']} tokens were generated for nothing\n"
+    )
 
 
 def _clock_use(clock: Mapping[str, Any] | None) -> str:

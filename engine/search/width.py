@@ -30,7 +30,8 @@ class IterationOutcome:
     """What one iteration of an island brought and cost; its verdicts are all in.
 
     Attributes:
-        iteration: its number, from 0.
+        island: whose iteration it was.
+        iteration: its number, from 0; an island's own have gaps where others' are.
         children: how many were generated.
         improved: those of them that took over a cell of the island's archive, each compared with
             the archive as it was before the iteration. Without an archive the best program is the
@@ -47,6 +48,7 @@ class IterationOutcome:
         ValueError: a count or a time is negative or not finite, or a part exceeds its whole.
     """
 
+    island: int
     iteration: int
     children: int
     improved: int

@@ -37,7 +37,7 @@ DIVERSITY = 0.5
 
 
 class Window:
-    """The programs shown; `advance` it once for each iteration, in order."""
+    """The programs shown; `advance` it once for each iteration that is over."""
 
     def __init__(
         self, *, kept: int, growth: int, size: Callable[[str], int], direction: Direction
@@ -58,7 +58,7 @@ class Window:
         self.compactions = 0
 
     def advance(self, candidates: Sequence[Candidate]) -> None:
-        """Take in the valid children of the next iteration.
+        """Take in the valid children of the iteration that is over now.
 
         The best of them joins if its score is not shown yet and it fits into what a
         compaction keeps, or it is better than the worst that is shown: anything else teaches

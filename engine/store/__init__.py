@@ -1,6 +1,6 @@
 """Store: one event log per run; everything else about a run is rebuilt from it."""
 
-from engine.store.events import Call, Child, Event, ScreenOff, Session, Verdict
+from engine.store.events import Call, Child, Event, GivenUp, ScreenOff, Session, Verdict
 from engine.store.folder import create_run
 from engine.store.history import RunHistory
 from engine.store.log import EventLog, Recorded
@@ -10,6 +10,7 @@ __all__ = [
     "Child",
     "Event",
     "EventLog",
+    "GivenUp",
     "Recorded",
     "RunHistory",
     "ScreenOff",

@@ -1,4 +1,4 @@
-"""What a run writes down: five kinds of events, each with a subject that it has once.
+"""What a run writes down: six kinds of events, each with a subject that it has once.
 
 Covers: the events and their form as JSON. Does not cover where they are kept (``log.py``) or what
 follows from them (``history.py``).
@@ -38,17 +38,24 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """A prompt is about to be sent. Subject: the iteration.
+    """A prompt is about to be sent, or was sent on a guess that came true. Subject: the iteration.
 
     Attributes:
+        island: for which it is.
+        known: events that stood in the log when it was composed. Asked again by a search that
+            knows those, it is the same.
+        guessed: whether it was begun before the verdicts that its parent depends on.
         preference: why the parent is not the one that the search drew; None if it is.
     """
 
     KIND: ClassVar[str] = "call"
     iteration: int
+    island: int
     parent: str
     operator: str
     k: int
+    known: int
+    guessed: bool
     prompt: str
     prompt_tokens: int
     temperatures: tuple[float, ...]
@@ -172,7 +179,38 @@ class ScreenOff:
         return self.stage
 
 
-Event = Session | Call | Child | Verdict | ScreenOff
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GivenUp:
+    """A call that was begun on a guess was given up. Subject: ``iteration.attempt``.
+
+    Attributes:
+        iteration: that it was begun for; in the same session, the call that was made instead has
+            the same.
+        attempt: guesses for this iteration that were given up before, in this session or others.
+        island: for which it was.
+        parent: the parent that was guessed.
+        generated_tokens: of its children, all for nothing.
+        prompt_tokens: of its children.
+        cached_prompt_tokens: those of them whose KV was in the prefix cache.
+        llm_seconds: that its children had of the engine.
+    """
+
+    KIND: ClassVar[str] = "given_up"
+    iteration: int
+    attempt: int
+    island: int
+    parent: str
+    generated_tokens: int
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    llm_seconds: float
+
+    @property
+    def subject(self) -> str:
+        return f"{self.iteration}.{self.attempt}"
+
+
+Event = Session | Call | Child | Verdict | ScreenOff | GivenUp
 
 
 def to_json(event: Event) -> str:
@@ -224,4 +262,6 @@ def from_json(kind: str, body: str) -> Event:
         )
     if kind == ScreenOff.KIND:
         return ScreenOff(**fields)
+    if kind == GivenUp.KIND:
+        return GivenUp(**fields)
     raise ValueError(f"unknown kind of event {kind!r}")

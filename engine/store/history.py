@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from engine.core import INITIAL, Direction, Failure, Miss, Refusal
 from engine.settings import BudgetSettings
-from engine.store.events import Call, Child, ScreenOff, Session, Verdict
+from engine.store.events import Call, Child, GivenUp, ScreenOff, Session, Verdict
 from engine.store.log import Recorded
 
 
@@ -21,22 +21,26 @@ class RunHistory:
 
     Attributes:
         direction: of the problem's score.
+        events: that the log holds.
         sessions: all of them, in order.
         children: every child by id, in the order they were generated.
         verdicts: every verdict by candidate id, the initial program's among them.
+        calls: every call by iteration, in the order they were recorded.
+        given_up: the calls that were begun on a guess and given up, in order.
         refusals: how many children each reason kept from an evaluation.
         missed: how many prompt tokens were computed, by reason.
-        iterations: calls that were begun.
         screened: candidates that a cheap stage kept from a full evaluation.
         screens_off: the cheap stages that stopped screening, by name.
         session_seconds: wall seconds of each session, up to its last event.
     """
 
     direction: Direction
+    events: int = 0
     sessions: list[Session] = field(default_factory=list)
     children: dict[str, Child] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
+    given_up: list[GivenUp] = field(default_factory=list)
     refusals: Counter[Refusal] = field(default_factory=Counter)
     missed: Counter[Miss] = field(default_factory=Counter)
     session_seconds: dict[int, float] = field(default_factory=dict)
@@ -52,6 +56,7 @@ class RunHistory:
 
     def fold(self, recorded: Recorded) -> None:
         """Take one event in."""
+        self.events += 1
         self.session_seconds[recorded.session] = recorded.elapsed
         event = recorded.event
         if isinstance(event, Session):
@@ -62,6 +67,8 @@ class RunHistory:
             self._fold_child(event)
         elif isinstance(event, ScreenOff):
             self.screens_off[event.stage] = event
+        elif isinstance(event, GivenUp):
+            self.given_up.append(event)
         else:
             self._fold_verdict(event)
 
@@ -69,6 +76,20 @@ class RunHistory:
     def admitted(self) -> int:
         """Children that were evaluated or are about to be: what counts against the budget."""
         return len(self.children) - self.refusals.total()
+
+    @property
+    def guessed(self) -> int:
+        """Calls that were begun on a guess which came true."""
+        return sum(call.guessed for call in self.calls.values())
+
+    def attempts(self, iteration: int) -> int:
+        """Return how many guesses for an iteration were given up."""
+        return sum(each.iteration == iteration for each in self.given_up)
+
+    @property
+    def next_iteration(self) -> int:
+        """The number of the next call."""
+        return max(self.calls, default=-1) + 1
 
     @property
     def evaluated(self) -> int:

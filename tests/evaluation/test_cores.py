@@ -74,22 +74,16 @@ def test_this_machine_has_a_core_for_an_evaluator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "taken", "on_gpu", "left"),
+    ("cores", "taken", "left"),
     [
-        (8, [7, 6], False, [0, 1, 2, 3, 4, 5]),
-        (4, [3], False, [0, 1, 2]),
-        (2, [1], False, [0, 1]),  # a model on the CPU keeps the few that there are
-        (2, [1], True, [0]),
-        (2, [1, 0], True, [0, 1]),  # none is left
-        (1, [0], True, [0]),
+        (8, [7, 6], [0, 1, 2, 3, 4, 5]),
+        (2, [1], [0]),
+        (2, [1, 0], [0, 1]),  # none is left
+        (1, [0], [0]),
     ],
 )
 def test_the_model_gets_the_rest(
-    available: Available,
-    cores: int,
-    taken: list[int],
-    on_gpu: bool,
-    left: list[int],
+    available: Available, cores: int, taken: list[int], left: list[int]
 ) -> None:
     available(range(cores))
-    assert model_cores(taken, on_gpu=on_gpu) == left
+    assert model_cores(taken) == left

@@ -49,6 +49,35 @@ def test_completed_waits_no_longer_than_told(double: Problem) -> None:
         assert pool.in_flight == 0
 
 
+def test_each_verdict_is_announced_when_it_can_be_taken(double: Problem) -> None:
+    """By the next call of `completed`: who waits for the announcement misses none."""
+    announced: list[str] = []
+    rung, found = threading.Event(), dict[str, Evaluation]()
+
+    def announce() -> None:
+        announced.append(threading.current_thread().name)
+        rung.set()
+
+    with EvaluatorPool(problem=double, workers=2) as pool:
+        pool.announce_to(announce)
+        assert pool.evaluate(double.initial_program).score == 1.0  # taken without `completed`
+        assert announced == []
+        for i in range(12):
+            pool.submit(candidate_id=str(i), program=double.initial_program)
+        while pool.in_flight:
+            assert rung.wait(30)
+            rung.clear()
+            found.update(pool.completed(timeout=0))
+        assert len(announced) == len(found) == 12
+        assert threading.current_thread().name not in announced
+        pool.announce_to(rung.set)  # somebody else, from now on
+        rung.clear()
+        pool.submit(candidate_id="last", program="x = y")
+        assert rung.wait(30)
+        assert [name for name, _ in pool.completed(timeout=0)] == ["last"]
+        assert len(announced) == 12
+
+
 def test_ctrl_c_at_the_terminal_does_not_reach_zygotes(
     double: Problem, new_zygotes: Callable[[], list[int]]
 ) -> None:

@@ -36,7 +36,7 @@ def missed(
     ledger = MissLedger(block_size=BLOCK)
     counts = [*compactions, *[0] * (len(calls) - len(compactions))]
     for blocks, count in zip(calls, counts, strict=True):
-        misses = ledger.begin(prompt(*blocks), compactions=count)
+        misses = ledger.begin(prompt(*blocks), island=0, compactions=count)
     return dict(misses.of_child(cached))
 
 
@@ -158,7 +158,7 @@ def test_the_reasons_add_up_to_what_was_computed(
     ledger = MissLedger(block_size=size)
     for number, (parts, compactions) in enumerate(calls):
         asked = prompt(*parts)
-        misses = ledger.begin(asked, compactions=compactions)
+        misses = ledger.begin(asked, island=0, compactions=compactions)
         length = len(asked.token_ids)
         findable = (length - 1) // size
         cached = data.draw(st.integers(0, findable)) * size
@@ -176,9 +176,9 @@ def test_the_reasons_add_up_to_what_was_computed(
 def test_a_call_made_again_finds_all_that_it_can(calls: list[tuple[list[Block], int]]) -> None:
     ledger = MissLedger(block_size=BLOCK)
     for parts, compactions in calls:
-        ledger.begin(prompt(*parts), compactions=compactions)
+        ledger.begin(prompt(*parts), island=0, compactions=compactions)
     for parts, compactions in calls:
-        again = ledger.begin(prompt(*parts), compactions=compactions)
+        again = ledger.begin(prompt(*parts), island=0, compactions=compactions)
         assert set(again.of_child(0)) <= {Miss.EVICTED, Miss.ALIGNMENT}
 
 
@@ -187,7 +187,17 @@ def test_the_size_of_a_block_is_the_caches(size: int) -> None:
     long = block(Part.TASK, *range(100))
     ledger = MissLedger(block_size=size)
     ends = 100 - (99 // size) * size
-    assert ledger.begin(prompt(long), compactions=0).of_child(0) == {
+    assert ledger.begin(prompt(long), island=0, compactions=0).of_child(0) == {
         Miss.COLD: 100 - ends,
         Miss.ALIGNMENT: ends,
     }
+
+
+def test_islands_compact_their_histories_each_by_itself() -> None:
+    ledger = MissLedger(block_size=BLOCK)
+    asked, moved = prompt(TASK, FIRST, PARENT, ASK), prompt(TASK, PARENT, FIRST, ASK)
+    ledger.begin(asked, island=0, compactions=3)
+    ledger.begin(asked, island=1, compactions=0)
+    assert Miss.COMPACTION not in ledger.begin(moved, island=0, compactions=3).of_child(4)
+    other = prompt(TASK, FIRST, ASK, PARENT)
+    assert Miss.COMPACTION in ledger.begin(other, island=1, compactions=1).of_child(4)

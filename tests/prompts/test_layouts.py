@@ -20,6 +20,7 @@ from engine.core import (
     Evaluation,
     Failure,
     Part,
+    Pending,
     Problem,
     Prompt,
     Proposal,
@@ -77,6 +78,10 @@ def proposal(
         seed=1,
         lineage=tuple(lineage),
     )
+
+
+def waiting(*numbers: int) -> tuple[Pending, ...]:
+    return tuple(Pending(id=f"c{each}", program=program(each)) for each in numbers)
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -222,6 +227,92 @@ def test_a_parent_that_was_named_is_repeated_where_the_history_had_to_be_cut(
     prompt = made(problem, NAMING, words=words)["rewrite"].compose(asked)
     assert len(prompt.token_ids) < size
     assert program(6).strip() in prompt.text and "It is program" not in prompt.text
+
+
+# Pending programs.
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
+def test_a_prompt_shows_each_pending_program_once_and_says_that_its_score_is(
+    problem: Problem, prompts: PromptSettings, name: str
+) -> None:
+    operator = made(problem, prompts)[name]
+    asked = proposal(1, 4, operator=name)
+    none, prompt = operator.compose(asked), operator.compose(replace(asked, pending=waiting(8, 9)))
+    blocks = [block for block in prompt.blocks if "score pending\n" in block.text]
+    assert [block.part for block in blocks] == [Part.HISTORY] * 2
+    for number, block in zip((8, 9), blocks, strict=True):
+        assert program(number).strip() in block.text
+        assert name == "infill" or f"# Program c{number}, score pending\n" in block.text
+    left = tuple(block for block in prompt.blocks if block not in blocks)
+    assert left == none.blocks  # and nothing else is another
+    assert (prompt.gap, prompt.banned, prompt.grammar) == (none.gap, none.banned, none.grammar)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_pending_programs_leave_the_history_and_the_conversation_in_the_cache(
+    problem: Problem, name: str
+) -> None:
+    for prompts, kept in ((STABLE, Part.HISTORY), (TRANSCRIPT, Part.ANSWER)):
+        operator = made(problem, prompts)[name]
+        turns = lineage(4, 5)
+        asked = proposal(1, 4, 5, operator=name, lineage=turns)
+        one = operator.compose(asked)
+        other = operator.compose(replace(asked, pending=waiting(8, 9)))
+        after = max(i for i, block in enumerate(one.blocks) if block.part is kept) + 1
+        assert other.blocks[:after] == one.blocks[:after]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_program_that_joins_the_history_differs_in_its_score_alone(
+    problem: Problem, name: str
+) -> None:
+    words = Words()
+    operator = made(problem, STABLE, words=words)[name]
+    out = operator.compose(replace(proposal(1, 4, operator=name), pending=waiting(8)))
+    known = operator.compose(proposal(1, 4, 8, operator=name))
+    (one,) = (block for block in out.blocks if "pending" in block.text)
+    other = known.blocks[out.blocks.index(one)]
+    assert other.text == one.text.replace("pending", repr(8 / 7))
+    start = common(one.token_ids, other.token_ids)
+    end = common(one.token_ids[::-1], other.token_ids[::-1])
+    assert start + 1 + end == len(one.token_ids)  # " pending"
+    assert common(out.token_ids, known.token_ids) == start + len(out.blocks[0].token_ids) + len(
+        out.blocks[1].token_ids
+    )
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_prompt_that_is_too_long_loses_failures_then_the_last_of_the_pending(
+    problem: Problem, layout: str, name: str
+) -> None:
+    prompts = replace(STABLE, layout=layout)
+    asked = replace(
+        proposal(1, 4, 5, operator=name),
+        failures=(attempt(1), attempt(2)),
+        pending=waiting(7, 8, 9),
+    )
+    full = made(problem, prompts)[name].compose(asked)
+    size, told = len(full.token_ids) + full.max_tokens, []
+    for length in range(size, size - 500, -1):
+        try:
+            prompt = made(problem, prompts, words=Words(length))[name].compose(asked)
+        except UserError:
+            break
+        assert len(prompt.token_ids) + prompt.max_tokens <= length
+        numbers = [each for each in (4, 5, 7, 8, 9) if program(each).strip() in prompt.text]
+        told.append((prompt.text.count("late "), *numbers))
+    steps = [each for each, _ in itertools.groupby(told)]
+    history = {"classic": [(4, 5), (5,), ()], "stable": [(4, 5), (4,), ()], "transcript": [()]}
+    first = history[layout][0]
+    late = [2, 1, 0] if name != "infill" else [0]
+    assert steps == [
+        *((count, *first, 7, 8, 9) for count in late),
+        *((0, *first, *left) for left in ((7, 8), (7,))),
+        *((0, *left) for left in history[layout]),
+    ]
 
 
 # Transcript.
@@ -489,6 +580,9 @@ class Numbers:
     def earlier(self, each: Candidate) -> Block:
         return self._block(Part.HISTORY, f"h{each.id}", each)
 
+    def pending(self, each: Pending) -> Block:
+        return Block(part=Part.HISTORY, text=f"w{each.id}", token_ids=(int(each.id),) * 3)
+
     def current(self, each: Candidate) -> Block:
         return self._block(Part.PARENT, f"p{each.id}", each)
 
@@ -513,7 +607,12 @@ def sized(number: int, size: int = 3) -> Candidate:
 
 
 def asked_for(
-    parent: int, *, history: Sequence[int] = (), lineage: Sequence[int] = (), other: int = -1
+    parent: int,
+    *,
+    history: Sequence[int] = (),
+    lineage: Sequence[int] = (),
+    pending: Sequence[int] = (),
+    other: int = -1,
 ) -> Proposal:
     """Return a proposal; ``other``: of which candidate another operator was asked."""
     turns = tuple(
@@ -521,7 +620,11 @@ def asked_for(
         for each in lineage
     )
     return replace(
-        proposal(0), parent=sized(parent), history=tuple(map(sized, history)), lineage=turns
+        proposal(0),
+        parent=sized(parent),
+        history=tuple(map(sized, history)),
+        lineage=turns,
+        pending=tuple(Pending(id=str(each), program="") for each in pending),
     )
 
 
@@ -542,6 +645,24 @@ def test_the_order_of_each_layout() -> None:
     infill = Numbers(asks_with_parent=True)
     assert words_of(layouts[1], asked, infill) == "T h1 h2 ?"
     assert words_of(layouts[2], asked_for(9), infill) == "T p9 ?"
+
+
+def test_pending_programs_stand_behind_all_others_in_their_order() -> None:
+    asked = asked_for(9, history=[1, 2], lineage=[5, 6], pending=[4, 3])
+    layouts = [
+        make_layout(prompts, longest_parent=10**6) for prompts in (CLASSIC, STABLE, TRANSCRIPT)
+    ]
+    assert [words_of(layout, asked) for layout in layouts] == [
+        "T p9 h1 h2 w4 w3 ?",
+        "T h1 h2 w4 w3 p9 ?",
+        "T p5 a6 a9 w4 w3 ?",
+    ]
+    infill = Numbers(asks_with_parent=True)
+    assert words_of(layouts[1], asked, infill) == "T h1 h2 w4 w3 ?"
+    assert words_of(layouts[2], asked_for(9, pending=[4]), infill) == "T p9 w4 ?"
+    assert words_of(Stable(name_parent=True), asked_for(2, history=[1, 2], pending=[4])) == (
+        "T h1 h2 w4 n2 ?"
+    )
 
 
 def test_a_named_parent_stands_where_it_would_be_repeated() -> None:
@@ -581,20 +702,21 @@ def test_a_long_lineage_is_read_once() -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_less_is_shown_one_by_one_until_the_request_is_left(layout: str) -> None:
     made = make_layout(replace(STABLE, layout=layout), longest_parent=10**6)
-    asked = asked_for(9, history=[1, 2, 3] if layout != "transcript" else [], lineage=[])
+    asked = asked_for(9, history=[1, 2, 3], pending=[4, 5])
     if layout == "transcript":
-        asked = asked_for(9, lineage=[5, 6])
+        asked = asked_for(9, lineage=[5, 6], pending=[4, 5])
     left: Proposal | None = replace(asked, failures=(attempt(1), attempt(2)))
     seen = []
     while left is not None:
         seen.append(words_of(made, left))
         left = made.smaller(left)
     assert seen == {
-        "classic": [*(f"T p9 h1 h2 h3 {q}" for q in ("???", "??", "?")), "T p9 h2 h3 ?",
-                    "T p9 h3 ?", "T p9 ?"],
-        "stable": [*(f"T h1 h2 h3 p9 {q}" for q in ("???", "??", "?")), "T h1 h2 p9 ?",
-                   "T h1 p9 ?", "T p9 ?"],
-        "transcript": [*(f"T p5 a6 a9 {q}" for q in ("???", "??", "?")), "T p9 ?"],
+        "classic": [*(f"T p9 h1 h2 h3 w4 w5 {q}" for q in ("???", "??", "?")), "T p9 h1 h2 h3 w4 ?",
+                    "T p9 h1 h2 h3 ?", "T p9 h2 h3 ?", "T p9 h3 ?", "T p9 ?"],
+        "stable": [*(f"T h1 h2 h3 w4 w5 p9 {q}" for q in ("???", "??", "?")), "T h1 h2 h3 w4 p9 ?",
+                   "T h1 h2 h3 p9 ?", "T h1 h2 p9 ?", "T h1 p9 ?", "T p9 ?"],
+        "transcript": [*(f"T p5 a6 a9 w4 w5 {q}" for q in ("???", "??", "?")), "T p5 a6 a9 w4 ?",
+                       "T p5 a6 a9 ?", "T p9 ?"],
     }[layout]  # fmt: skip
 
 
@@ -605,6 +727,7 @@ numbers = st.integers(1, 6)
     st.sampled_from([CLASSIC, STABLE, NAMING, TRANSCRIPT]),
     st.lists(numbers, max_size=8, unique=True),
     st.lists(numbers, max_size=8),
+    st.lists(numbers, max_size=8),
     st.integers(0, 40),
     st.integers(0, 3),
     st.integers(0, 30),
@@ -613,13 +736,14 @@ def test_a_prompt_fits_its_room_or_is_said_not_to(
     prompts: PromptSettings,
     history: list[int],
     steps: list[int],
+    pending: list[int],
     room: int,
     failures: int,
     longest: int,
 ) -> None:
     layout = make_layout(prompts, longest_parent=longest)
     asked = replace(
-        asked_for(3, history=history, lineage=steps),
+        asked_for(3, history=history, lineage=steps, pending=pending),
         failures=tuple(map(attempt, range(failures))),
     )
     blocks = fitted(layout, asked, Numbers(), room=room)

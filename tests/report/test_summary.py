@@ -22,7 +22,17 @@ from engine.core import (
 from engine.problem import load_problem
 from engine.report import summarise, write_results
 from engine.settings import RunSettings
-from engine.store import Call, Child, Event, Recorded, RunHistory, ScreenOff, Session, Verdict
+from engine.store import (
+    Call,
+    Child,
+    Event,
+    GivenUp,
+    Recorded,
+    RunHistory,
+    ScreenOff,
+    Session,
+    Verdict,
+)
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE, Activity
 
@@ -74,9 +84,12 @@ def history(problem: Problem) -> RunHistory:
     """Two sessions; four children, of which one is refused and one fails."""
     call = Call(
         iteration=0,
+        island=0,
         parent=INITIAL,
         operator="infill",
         k=4,
+        known=2,
+        guessed=False,
         prompt="",
         prompt_tokens=100,
         temperatures=(),
@@ -106,6 +119,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "model": "smollm2",
         "seed": 3,
         "width": "fixed",
+        "islands": 1,
         "mean_k": 4.0,
         "layout": "stable",
         "children": 4,
@@ -124,6 +138,14 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "hit_rate": 288 / 400,
         "computed_prompt_tokens": {"alignment": 16, "cold": 96},
         "warmer_parents": {"calls": 0, "score_given_up": 0, "tokens_saved": 0},
+        "speculation": {
+            "guesses": 0,
+            "hits": 0,
+            "hit_share": None,
+            "wasted_tokens": 0,
+            "wasted_prompt_tokens": 0,
+            "wasted_llm_seconds": 0,
+        },
         "generated_tokens": 60,
         "llm_seconds": 3.75,
         "evaluation_seconds": 2.375,  # without the initial program's
@@ -146,6 +168,35 @@ def test_what_cheap_stages_did_is_in_the_summary(
     fields = {"stage": "quick", "iteration": 5, "correlation": 0.1, "error": 0.2, "pairs": 64}
     assert summary["screens_off"] == {"quick": fields}
     assert json.loads(json.dumps(summary)) == summary
+
+
+def test_what_became_of_guesses_is_in_the_summary(
+    settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    right = replace(history.calls[0], iteration=1, guessed=True)
+    lost = GivenUp(
+        iteration=2,
+        attempt=0,
+        island=0,
+        parent=INITIAL,
+        generated_tokens=70,
+        prompt_tokens=200,
+        cached_prompt_tokens=150,
+        llm_seconds=0.5,
+    )
+    for event in (right, lost, replace(lost, attempt=1, generated_tokens=3, llm_seconds=0.25)):
+        history.fold(Recorded(session=1, elapsed=5.0, event=event))
+    summary = summarise(settings=settings, problem=problem, history=history)
+    assert summary["speculation"] == {
+        "guesses": 3,
+        "hits": 1,
+        "hit_share": 1 / 3,
+        "wasted_tokens": 73,
+        "wasted_prompt_tokens": 100,
+        "wasted_llm_seconds": 0.75,
+    }
+    # What the children cost is told without them.
+    assert (summary["generated_tokens"], summary["llm_seconds"]) == (60, 3.75)
 
 
 def test_a_run_that_has_only_begun(settings: RunSettings, problem: Problem) -> None:

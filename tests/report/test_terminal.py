@@ -86,6 +86,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "prompt_tokens": 8,
         "hit_rate": 0.625,
         "computed_prompt_tokens": {"alignment": 1, "cold": 7},
+        "speculation": {"guesses": 9, "hits": 7, "wasted_tokens": 123},
         "clock": {
             "model": {"busy": 0.9, "awaiting_evaluations": 0.0625, "awaiting_parent": 0.01},
             "evaluators": [{"busy": 0.5}, {"busy": 0.25}],
@@ -100,12 +101,15 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "\nBest known score 0.75: A [b]paper[/b], Table 1\n3 candidates" in out
     assert "4 children in 1:01:01" in out
     assert "hit rate 62.5%\nComputed: 2 prompt tokens a child (7 cold, 1 alignment)\n" in out
+    assert "\nSpeculation: 7 of 9 guesses came true; 123 tokens were generated for nothing\n" in out
     assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
     assert "\n7 screened out by cheap stages\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out
 
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
+    fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
     print_result(folder=Path("x"), summary=fewer, program=program)
     out = capsys.readouterr().out
     assert "known" not in out and "Computed" not in out and "Clock" not in out
+    assert "Speculation" not in out

@@ -22,6 +22,7 @@ def call(
     k, a_b_c = len(lengths), np.array(costs)
     computed = first + 20 * (k - 1)
     return IterationOutcome(
+        island=0,
         iteration=iteration,
         children=k,
         improved=0,

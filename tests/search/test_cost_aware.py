@@ -30,6 +30,7 @@ def outcome(
 ) -> IterationOutcome:
     """Return a call whose children have equal lengths."""
     return IterationOutcome(
+        island=0,
         iteration=iteration,
         children=children,
         improved=improved,
@@ -161,6 +162,7 @@ def outcomes(draw: st.DrawFn) -> list[IterationOutcome]:
         computed = draw(st.integers(0, 1 << 24))
         found.append(
             IterationOutcome(
+                island=0,
                 iteration=iteration,
                 children=children,
                 improved=draw(st.integers(0, children)),

@@ -31,10 +31,21 @@ def frequencies(
     rng = np.random.default_rng(seed)
     among = candidates(*scores)
     counts = Counter(
-        choose_parent(among, direction=direction, settings=settings, rng=rng).id
+        drawn(among, settings, direction, u=rng.random(), key=rng.integers(2**63)).id
         for _ in range(DRAWS)
     )
     return [counts[each.id] / DRAWS for each in among]
+
+
+def drawn(
+    among: list[Candidate],
+    settings: ParentSettings,
+    direction: Direction = UP,
+    *,
+    u: float,
+    key: np.int64 | int,
+) -> Candidate:
+    return choose_parent(among, direction=direction, settings=settings, u=u, key=int(key))
 
 
 def close(frequency: list[float], probability: list[float]) -> bool:
@@ -116,9 +127,64 @@ def test_the_only_candidate_is_always_the_parent() -> None:
         assert frequencies((-7.0,), settings) == [1.0]
 
 
-def test_the_same_generator_makes_the_same_choices() -> None:
-    settings = replace(WEIGHTED, p_elite=0.2, p_uniform=0.2)
-    assert frequencies((1.0, 2.0), settings) == frequencies((1.0, 2.0), settings)
+# The same u and key, among other candidates.
+
+
+MIXED = ParentSettings(p_elite=0.25, p_uniform=0.25, gamma=2.0, epsilon=0.1)
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_u_says_which_way_is_taken_and_the_key_who_is_drawn(direction: Direction) -> None:
+    among = candidates(*np.linspace(0.0, 1.0, 9))
+    best = drawn(among, MIXED, direction, u=0.0, key=0)
+    assert best == best_of(among, direction)
+    for key in range(50):
+        assert drawn(among, MIXED, direction, u=0.2499, key=key) == best
+        for low, high in ((0.25, 0.4999), (0.5, 0.9999)):
+            one, other = (drawn(among, MIXED, direction, u=u, key=key) for u in (low, high))
+            assert one == other
+            assert drawn(among[::-1], MIXED, direction, u=low, key=key) == one
+    assert len({drawn(among, MIXED, direction, u=0.25, key=key).id for key in range(99)}) > 5
+
+
+@pytest.mark.parametrize("score", [0.5, 3.0, -2.0])
+def test_a_uniform_choice_changes_to_a_new_candidate_or_not_at_all(score: float) -> None:
+    among = candidates(0.0, 1.0, 0.25)
+    new = Candidate(id="new", program="x = 1", score=score)
+    pairs = [
+        (drawn(among, MIXED, u=0.3, key=key), drawn([*among, new], MIXED, u=0.3, key=key))
+        for key in range(2000)
+    ]
+    assert all(after in (before, new) for before, after in pairs)
+    share = sum(after == new for _, after in pairs) / 2000
+    assert abs(share - 1 / 4) < 5 * math.sqrt(3 / 16 / 2000)
+
+
+def test_a_weighted_choice_among_scores_of_the_same_span_changes_to_the_new_one_alone() -> None:
+    among = candidates(0.0, 1.0, 0.25)
+    new = Candidate(id="new", program="x = 1", score=0.5)
+    for key in range(1000):
+        before = drawn(among, MIXED, u=0.7, key=key)
+        assert drawn([new, *among], MIXED, u=0.7, key=key) in (before, new)
+
+
+def test_a_new_best_score_seldom_changes_the_choice_among_the_others() -> None:
+    """By hand: with s = 0, 1 and 2 of 2 and then of 3, gamma 1, epsilon 0.1.
+
+    The weights are 0.1, 1/2 and 1; then 0.1, 1/3, 2/3 and 1. So of the three that were there the
+    shares are 1/16, 5/16, 10/16 and then 1/11, 10/33, 20/33: d = 1/11 - 1/16 = 0.028 apart. The new
+    one wins with probability 1/2.1, and else at most 2 d / (1 + d) = 5.5 % may change.
+    """
+    settings = replace(WEIGHTED, epsilon=0.1)
+    among = candidates(0.0, 1.0, 2.0)
+    new = Candidate(id="new", program="x = 1", score=3.0)
+    changed, won = 0, 0
+    for key in range(4000):
+        before, after = (drawn(each, settings, u=0.5, key=key) for each in (among, [*among, new]))
+        won += after == new
+        changed += after not in (before, new)
+    assert abs(won / 4000 - 1 / 2.1) < 5 * math.sqrt(1 / 4 / 4000)
+    assert 0 < changed / 4000 < 0.055
 
 
 @given(
@@ -126,15 +192,14 @@ def test_the_same_generator_makes_the_same_choices() -> None:
     st.sampled_from(Direction),
     st.floats(0, 1e308),
     st.floats(5e-324, 1),
-    st.integers(0, 2**32),
+    st.integers(0, 2**64 - 1),
 )
 def test_any_finite_scores_give_a_parent(
-    scores: list[float], direction: Direction, gamma: float, epsilon: float, seed: int
+    scores: list[float], direction: Direction, gamma: float, epsilon: float, key: int
 ) -> None:
     among = candidates(*scores)
     settings = replace(WEIGHTED, gamma=gamma, epsilon=epsilon)
-    rng = np.random.default_rng(seed)
-    assert choose_parent(among, direction=direction, settings=settings, rng=rng) in among
+    assert drawn(among, settings, direction, u=0.5, key=key) in among
     shares = normalised(among, direction)
     assert shares.min() >= 0 and shares.max() == 1
     assert shares[among.index(best_of(among, direction))] == 1

@@ -1,13 +1,15 @@
-"""The population: how a candidate came to be, and what is known of the iterations before one."""
+"""The population: how a candidate came to be, what failed, and that order means nothing."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import INITIAL, Attempt, Candidate, Evaluation, Failure, Turn
-from engine.search import FIRST_ITERATION, Entry
+from engine.search import Entry
 from engine.search.population import Population
 
 
@@ -23,12 +25,14 @@ def failed(message: str) -> Evaluation:
     return Evaluation(score=None, failure=Failure.ERROR, message=message)
 
 
-def entry(name: str, parent: str, *, operator: str = "rewrite") -> Entry:
+def entry(name: str, parent: str, *, operator: str = "rewrite", island: int = 0) -> Entry:
     iteration, index = map(int, name.split("."))
     return Entry(
         id=name,
         program=program(name),
         iteration=iteration,
+        index=index,
+        island=island,
         parent=parent,
         operator=operator,
         answer=f"answer {name}",
@@ -36,23 +40,26 @@ def entry(name: str, parent: str, *, operator: str = "rewrite") -> Entry:
     )
 
 
-def grown() -> Population:
+GROWN = (
+    (Entry(id=INITIAL, program=program(INITIAL)), valid(0.5)),
+    (entry("0.0", INITIAL), failed("a")),
+    (entry("0.1", INITIAL, operator="diff"), failed("b")),
+    (entry("1.0", INITIAL), failed("c")),
+    (entry("1.1", INITIAL, operator="diff"), valid(0.625)),
+    (entry("2.0", INITIAL), failed("d")),
+    (entry("2.1", "1.1"), failed("e")),
+    (entry("3.0", "1.1"), valid(0.75)),
+    (entry("3.1", "1.1"), failed("f")),
+)
+
+
+def grown(*, order: Sequence[int] = range(len(GROWN))) -> Population:
     """Return a population in which 3.0 came of 1.1, which came of the initial program."""
     population = Population()
-    population.admit(Entry(id=INITIAL, program=program(INITIAL)))
-    population.tell(INITIAL, valid(0.5))
-    for each, verdict in (
-        (entry("0.0", INITIAL), failed("a")),
-        (entry("0.1", INITIAL, operator="diff"), failed("b")),
-        (entry("1.0", INITIAL), failed("c")),
-        (entry("1.1", INITIAL, operator="diff"), valid(0.625)),
-        (entry("2.0", INITIAL), failed("d")),
-        (entry("2.1", "1.1"), failed("e")),
-        (entry("3.0", "1.1"), valid(0.75)),
-        (entry("3.1", "1.1"), failed("f")),
-    ):
-        population.admit(each)
-        population.tell(each.id, verdict)
+    for place in order:
+        population.admit(GROWN[place][0])
+    for place in order[::-1]:
+        population.tell(GROWN[place][0].id, GROWN[place][1])
     return population
 
 
@@ -97,36 +104,75 @@ def test_a_lineage_stays_as_it_was_whatever_is_told_of_later_iterations() -> Non
     assert population.lineage("3.0", failures=9) == before
 
 
-def test_arrivals_are_the_candidates_of_a_span_of_iterations_as_they_were_admitted() -> None:
+def shown_failures(
+    population: Population, parent: str, *, most: int = 9, before: int | None = None
+) -> str:
+    attempts = population.failures(parent, island=0, most=most, before=before)
+    return "".join(each.evaluation.message for each in attempts)
+
+
+def test_failures_are_the_last_ones_of_the_parent() -> None:
     population = grown()
-
-    def names(first: int, before: int) -> list[tuple[int, str]]:
-        arrived = population.arrivals(first=first, before=before)
-        return [(iteration, candidate.id) for iteration, candidate in arrived]
-
-    assert names(FIRST_ITERATION, 4) == [(-1, INITIAL), (1, "1.1"), (3, "3.0")]
-    assert names(FIRST_ITERATION, 1) == [(-1, INITIAL)]
-    assert names(1, 3) == [(1, "1.1")]
-    assert names(2, 3) == [] and names(4, 4) == []
-
-
-def test_failures_are_those_of_the_parent_before_an_iteration() -> None:
-    population = grown()
-    assert population.failures("1.1", before=4, most=9) == (
+    assert population.failures("1.1", island=0, most=9) == (
         Attempt(program=program("2.1"), evaluation=failed("e")),
         Attempt(program=program("3.1"), evaluation=failed("f")),
     )
-    assert population.failures("1.1", before=4, most=1)[0].evaluation.message == "f"
-    assert population.failures("1.1", before=2, most=9) == ()
-    assert population.failures("3.0", before=9, most=9) == ()
-    assert population.failures(INITIAL, before=9, most=0) == ()
+    assert shown_failures(population, "1.1", most=1) == "f"
+    assert shown_failures(population, "1.1", before=3) == "e"
+    assert shown_failures(population, "1.1", before=2) == ""
+    assert shown_failures(population, "3.0") == ""
+    assert shown_failures(population, INITIAL) == "abcd"
+    assert shown_failures(population, INITIAL, most=2, before=2) == "bc"
+    assert shown_failures(population, INITIAL, most=0) == ""
 
 
-def test_where_a_program_came_from_is_known_before_its_verdict() -> None:
+def test_failures_are_those_of_one_island() -> None:
     population = grown()
-    population.admit(entry("4.0", "3.0"))
-    assert [population.iteration_of(name) for name in (INITIAL, "3.1", "4.0")] == [-1, 3, 4]
-    assert all(each.id != "4.0" for each in population.candidates())
+    for name in ("4.0", "5.0"):
+        population.admit(entry(name, INITIAL, island=1))
+    population.tell("4.0", failed("x"))
+    population.admit(entry("6.0", "5.0", island=1))
+    population.tell("5.0", valid(0.1))
+    population.tell("6.0", valid(0.2))
+    assert shown_failures(population, INITIAL) == "abcd"
+    assert population.failures(INITIAL, island=1, most=9) == (
+        Attempt(program=program("4.0"), evaluation=failed("x")),
+    )
+    assert population.failures(INITIAL, island=2, most=9) == ()
+    assert [shown(turn)[3] for turn in population.lineage("6.0", failures=9)] == ["x", ""]
+
+
+def test_candidates_stand_in_the_order_of_their_iterations_and_numbers() -> None:
+    population = Population()
+    names = ["10.0", "2.10", "2.9", "0.0", "2.0"]
+    for name in names:
+        population.admit(entry(name, INITIAL))
+        population.tell(name, valid(0.5))
+    expected = ["0.0", "2.0", "2.9", "2.10", "10.0"]
+    assert [each.id for each in population.candidates()] == expected
+
+
+@given(st.permutations(range(len(GROWN))))
+def test_the_order_of_admission_and_of_verdicts_does_not_matter(order: list[int]) -> None:
+    one, other = grown(), grown(order=order)
+    assert one.candidates() == other.candidates()
+    for name in (INITIAL, "1.1", "3.0"):
+        assert shown_failures(one, name) == shown_failures(other, name)
+        assert one.lineage(name, failures=2) == other.lineage(name, failures=2)
+
+
+def test_admitting_and_telling_say_whether_it_is_new() -> None:
+    population = Population()
+    assert population.admit(entry("0.0", INITIAL))
+    assert not population.admit(entry("0.0", "another"))
+    assert population.entry("0.0").parent == INITIAL
+    assert population.tell("0.0", failed("a"))
+    assert not population.tell("0.0", valid(1.0))
+    assert population.candidates() == []
+    with pytest.raises(KeyError, match="never admitted"):
+        population.tell("0.1", valid(1.0))
+    with pytest.raises(ValueError, match="no valid candidate"):
+        population.candidate("0.0")
 
 
 @given(

@@ -1,4 +1,7 @@
-"""The search's contract: ask and tell, in any order, the same again after a resume."""
+"""The search's contract: ask, tell and finish, and the same again after a resume.
+
+Islands and predictions have a file of their own: ``test_search_islands.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,18 @@ from engine.core import (
     Direction,
     Evaluation,
     Failure,
+    Pending,
     Proposal,
     Refusal,
 )
 from engine.search import Entry, IterationOutcome, Search
-from engine.settings import ParentSettings, PromptSettings, SearchSettings, WidthSettings
+from engine.settings import (
+    IslandSettings,
+    ParentSettings,
+    PromptSettings,
+    SearchSettings,
+    WidthSettings,
+)
 
 SETTINGS = SearchSettings(
     k=4,
@@ -31,6 +41,7 @@ SETTINGS = SearchSettings(
     operators={"infill": 1.0, "rewrite": 2.0, "diff": 0.0},
 )
 FIXED = WidthSettings(kind="fixed", k_min=1, k_max=32)
+ALONE = IslandSettings(count=1, migrate_every=1, migrants=5)
 CLASSIC = PromptSettings(
     layout="classic", history_tokens=2, growth_tokens=2, name_parent=False, align=False
 )
@@ -57,6 +68,7 @@ def entry(number: int, *, every: int = 3) -> Entry:
         id=f"c{number}",
         program=program(number),
         iteration=(number - 1) // every,
+        index=(number - 1) % every,
         parent=INITIAL,
         operator="infill",
     )
@@ -74,6 +86,7 @@ def new_search(
     return Search(
         settings=settings,
         width=width,
+        islands=ALONE,
         prompts=prompts,
         direction=direction,
         seed=seed,
@@ -93,20 +106,37 @@ def search_with(
 ) -> Search:
     """Return a search that was told ``scores``; ``every`` children make an iteration."""
     search = new_search(settings=settings, prompts=prompts, direction=direction, seed=seed)
-    for number in range(len(scores)):
+    for number in order or range(len(scores)):
         search.admit(entry(number, every=every))
     for number in order or range(len(scores)):
         score = scores[number]
         name = INITIAL if number == 0 else f"c{number}"
         search.tell(name, FAILED if score is None else valid(score))
+    for iteration in range((len(scores) - 1) // every):
+        search.finish(outcome(iteration))
     return search
+
+
+def outcome(iteration: int, improved: int = 0) -> IterationOutcome:
+    return IterationOutcome(
+        island=0,
+        iteration=iteration,
+        children=5,
+        improved=improved,
+        model_seconds=1.0,
+        computed_tokens=100,
+        repeated_tokens=50,
+        decode_steps=10,
+        generated_tokens=40,
+        evaluation_seconds=0.1,
+    )
 
 
 SCORES: list[float | None] = [0.5, 0.6, None, 0.4, 0.7, 0.1, 0.7]
 
 
 def asked(search: Search, iterations: range = range(2, 40)) -> list[Proposal]:
-    return [search.ask(iteration) for iteration in iterations]
+    return [search.ask(iteration, island=0) for iteration in iterations]
 
 
 def test_what_is_asked_follows_from_seed_iteration_and_what_was_told() -> None:
@@ -146,27 +176,55 @@ def test_a_verdict_on_a_program_that_was_never_admitted_is_an_error() -> None:
         search_with(SCORES).tell("c99", valid(1.0))
 
 
-def test_an_iteration_that_was_cut_short_is_asked_again_as_it_was() -> None:
-    before = [search_with(SCORES).ask(iteration) for iteration in (2, 3)]
+def test_what_is_pending_changes_nothing_else_of_what_is_asked() -> None:
+    before = asked(search_with(SCORES))
     search = search_with(SCORES)
-    search.admit(Entry(id="2.0", program=program(50), iteration=2, parent=INITIAL))
+    names = ["2.1", "2.0"]
+    for name in names:
+        number = int(name[-1])
+        search.admit(
+            Entry(id=name, program=program(50 + number), iteration=2, index=number, parent=INITIAL)
+        )
+    waiting = (Pending(id="2.0", program=program(50)), Pending(id="2.1", program=program(51)))
+    assert asked(search) == [replace(each, pending=waiting) for each in before]
     search.tell("2.0", valid(99.0))
-    late = Entry(id="2.1", program=program(51), iteration=2, parent=INITIAL)
-    search.admit(late)  # its verdict is not in yet
-    assert search.ask(2) == before[0]
-    assert search.ask(3) != before[1]  # of which the new child is a part
+    assert {each.pending for each in asked(search)} == {waiting[1:]}
+    assert asked(search) != [replace(each, pending=waiting[1:]) for each in before]
+
+
+def test_a_run_that_shows_no_others_shows_no_pending_ones() -> None:
+    search = search_with(SCORES, prompts=replace(STABLE, history_tokens=0))
+    search.admit(Entry(id="2.0", program=program(50), iteration=2, parent=INITIAL))
+    assert {each.pending for each in asked(search)} == {()}
+
+
+def test_operator_and_seed_do_not_depend_on_the_candidates() -> None:
+    one, other = asked(search_with(SCORES)), asked(search_with(SCORES[:3]))
+    assert [(each.operator, each.seed) for each in one] == [
+        (each.operator, each.seed) for each in other
+    ]
+    assert [each.parent for each in one] != [each.parent for each in other]
+
+
+def test_a_recorded_call_is_asked_again_with_its_parent_and_width() -> None:
+    search = search_with(SCORES)
+    for proposal in asked(search):
+        again = search.ask(proposal.iteration, island=0, parent_id=proposal.parent.id, k=9)
+        assert again == replace(proposal, k=9)
+    with pytest.raises(ValueError, match="no valid candidate 'c2'"):
+        search.ask(5, island=0, parent_id="c2")
 
 
 def test_there_is_nothing_to_ask_before_a_valid_program_is_known() -> None:
     search = new_search()
     assert search.best() is None
     with pytest.raises(ValueError, match="nothing to start from"):
-        search.ask(0)
+        search.ask(0, island=0)
     search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, FAILED)
     assert search.best() is None
     with pytest.raises(ValueError, match="nothing to start from"):
-        search.ask(0)
+        search.ask(0, island=0)
 
 
 @pytest.mark.parametrize(
@@ -197,57 +255,47 @@ def test_the_history_is_as_long_as_the_settings_say(shown: int, expected: int) -
 # The window and the lineage.
 
 
-def histories(search: Search, iterations: range) -> list[list[str]]:
-    return [[each.id for each in search.ask(number).history] for number in iterations]
-
-
 LONG: list[float | None] = [0.5, 0.6, None, 0.4, 0.7, 0.1, 0.7, 0.2, 0.8, 0.9, 1.0, 0.3, None]
 
 
+def as_it_grows(scores: list[float | None], prompts: PromptSettings) -> list[Proposal]:
+    """Return what is asked for each iteration, once those before it are finished."""
+    return [
+        search_with(scores[: 1 + 3 * number], prompts=prompts).ask(number, island=0)
+        for number in range(1 + (len(scores) - 1) // 3)
+    ]
+
+
 def test_a_stable_history_has_the_best_of_each_iteration_in_their_order() -> None:
-    search = search_with(LONG, prompts=replace(STABLE, history_tokens=9))
-    assert histories(search, range(5)) == [
+    proposals = as_it_grows(LONG, replace(STABLE, history_tokens=9))
+    assert [[each.id for each in proposal.history] for proposal in proposals] == [
         [INITIAL],
         [INITIAL, "c1"],
         [INITIAL, "c1", "c4"],
         [INITIAL, "c1", "c4", "c9"],
         [INITIAL, "c1", "c4", "c9", "c10"],
     ]
-    assert {each.compactions for each in asked(search)} == {0}
+    assert {each.compactions for each in proposals} == {0}
 
 
 def test_a_stable_history_is_compacted_and_says_so() -> None:
-    search = search_with(LONG, prompts=replace(STABLE, history_tokens=2, growth_tokens=1))
-    proposals = [search.ask(number) for number in range(5)]
+    proposals = as_it_grows(LONG, replace(STABLE, history_tokens=2, growth_tokens=1))
     assert [len(each.history) for each in proposals] == [1, 2, 3, 2, 3]
     assert [each.compactions for each in proposals] == [0, 0, 0, 1, 1]
     assert "c9" in {each.id for each in proposals[3].history}
 
 
-def test_the_history_does_not_depend_on_which_iterations_were_asked_before() -> None:
-    prompts = replace(STABLE, history_tokens=2, growth_tokens=1)
-    alone = [search_with(LONG, prompts=prompts).ask(number) for number in range(9)]
-    for seed in range(10):
-        search = search_with(LONG, prompts=prompts)
-        for number in random.Random(seed).choices(range(9), k=30):
-            assert search.ask(number) == alone[number]
-
-
-def test_a_late_verdict_stands_where_it_would_have_stood() -> None:
-    prompts = replace(STABLE, history_tokens=9)
-    search = new_search(prompts=prompts)
-    for number in range(len(LONG)):
-        search.admit(entry(number))
-    for number in (0, 2, 3, 5, 8):
-        score = LONG[number]
-        search.tell(entry(number).id, FAILED if score is None else valid(score))
-        search.ask(4)
-    assert histories(search, range(4, 5)) == [[INITIAL, "c3", "c5", "c8"]]
-    for number in (12, 1, 11, 4, 10, 9, 7, 6):
-        score = LONG[number]
-        search.tell(entry(number).id, FAILED if score is None else valid(score))
-        search.ask(2 + number % 3)
-    assert asked(search, range(9)) == asked(search_with(LONG, prompts=prompts), range(9))
+def test_a_stable_history_takes_an_iteration_in_when_it_is_finished() -> None:
+    search = search_with(SCORES, prompts=replace(STABLE, history_tokens=9))
+    before = search.ask(9, island=0)
+    search.admit(Entry(id="2.0", program=program(50), iteration=2, parent=INITIAL))
+    search.tell("2.0", valid(99.0))
+    assert search.ask(9, island=0).history == before.history
+    best = search.best()
+    assert best is not None and best.id == "2.0"  # and may be a parent already
+    assert "2.0" in {each.parent.id for each in asked(search)}
+    search.finish(outcome(2))
+    assert search.ask(9, island=0).history == (*before.history, best)
 
 
 def test_each_layout_asks_for_what_it_shows_of_the_same_parents() -> None:
@@ -272,9 +320,10 @@ def test_the_history_of_a_layout_is_bounded_by_its_tokens() -> None:
         sizes = {"history_tokens": kept, "growth_tokens": growth}
         classic = search_with(many, prompts=replace(CLASSIC, **sizes))
         assert {len(each.history) for each in asked(classic, range(70, 80))} == {min(kept, 199)}
-        stable = search_with(many, prompts=replace(STABLE, **sizes))
-        counts = [len(each.history) for each in asked(stable, range(80))]
-        assert max(counts) <= (kept + growth if kept else 0)
+        for count in (1, 40, 100, 200):
+            stable = search_with(many[:count], prompts=replace(STABLE, **sizes))
+            shown = stable.ask(70, island=0).history
+            assert len(shown) <= (kept + growth if kept else 0)
 
 
 def test_operators_are_chosen_by_their_weights() -> None:
@@ -320,8 +369,6 @@ def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> S
     search = new_search(settings=settings, seed=seed)
     search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, valid(0.5))
-    search.admit(Entry(id="0.0", program=program(1), iteration=0, parent=INITIAL))
-    search.tell("0.0", valid(0.6))
     children = [
         ("1.0", INITIAL, failed("a")),
         ("1.1", "0.0", failed("b")),
@@ -330,43 +377,40 @@ def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> S
         ("3.0", INITIAL, failed("d")),
         ("3.1", "0.0", failed("e")),
     ]
-    for number, (name, parent, _) in enumerate(children, start=2):
-        iteration = int(name[0])
-        search.admit(Entry(id=name, program=program(number), iteration=iteration, parent=parent))
+    for place in dict.fromkeys((*order, *range(-1, 6))):  # the told ones first, then the others
+        name, parent, _ = children[place] if place >= 0 else ("0.0", INITIAL, None)
+        iteration, index = map(int, name.split("."))
+        text = program(place + 2)
+        search.admit(Entry(id=name, program=text, iteration=iteration, index=index, parent=parent))
+    search.tell("0.0", valid(0.6))
     for place in order:
         search.tell(children[place][0], children[place][2])
     return search
 
 
-def failures_shown(order: list[int], parent: str, iteration: int, failures: int) -> str:
+def failures_shown(order: list[int], parent: str, failures: int) -> str:
     """Return the messages of the failures that a proposal with ``parent`` shows."""
-    for seed in range(200):
-        search = search_with_failures(order, failures=failures, seed=seed)
-        proposal = search.ask(iteration)
-        if proposal.parent.id == parent:
-            return "".join(each.evaluation.message for each in proposal.failures)
-    raise AssertionError(f"{parent} was never chosen")
+    proposal = search_with_failures(order, failures=failures).ask(9, island=0, parent_id=parent)
+    return "".join(each.evaluation.message for each in proposal.failures)
 
 
 @pytest.mark.parametrize(
-    ("parent", "iteration", "failures", "shown"),
+    ("parent", "failures", "shown"),
     [
-        (INITIAL, 1, 2, ""),
-        (INITIAL, 2, 2, "a"),
-        (INITIAL, 3, 2, "ac"),
-        (INITIAL, 4, 2, "cd"),
-        (INITIAL, 4, 9, "acd"),
-        (INITIAL, 4, 0, ""),
-        ("0.0", 4, 2, "be"),
-        ("0.0", 4, 1, "e"),
-        ("2.0", 4, 2, ""),
+        (INITIAL, 2, "cd"),
+        (INITIAL, 9, "acd"),
+        (INITIAL, 0, ""),
+        ("0.0", 2, "be"),
+        ("0.0", 1, "e"),
+        ("2.0", 2, ""),
     ],
 )
 def test_a_proposal_has_the_last_failed_attempts_at_its_parent(
-    parent: str, iteration: int, failures: int, shown: str
+    parent: str, failures: int, shown: str
 ) -> None:
     for order in ([0, 1, 2, 3, 4, 5], [5, 3, 4, 1, 2, 0]):
-        assert failures_shown(order, parent, iteration, failures) == shown
+        assert failures_shown(order, parent, failures) == shown
+    assert failures_shown([0, 2], INITIAL, 9) == "a"  # what was told so far
 
 
 def test_a_program_that_was_screened_out_is_no_failed_attempt() -> None:
@@ -395,30 +439,16 @@ def test_an_attempt_has_its_program_and_its_verdict_the_first_one_told() -> None
     assert all(each in attempts for each in shown)
 
 
-def outcome(iteration: int, improved: int) -> IterationOutcome:
-    return IterationOutcome(
-        iteration=iteration,
-        children=5,
-        improved=improved,
-        model_seconds=1.0,
-        computed_tokens=100,
-        repeated_tokens=50,
-        decode_steps=10,
-        generated_tokens=40,
-        evaluation_seconds=0.1,
-    )
-
-
 @pytest.mark.parametrize(("kind", "first"), [("fixed", {4}), ("turboevolve", {5})])
 def test_the_width_policy_says_how_many_children(kind: str, first: set[int]) -> None:
     search = new_search(width=replace(FIXED, kind=kind))
     search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, valid(0.5))
-    assert {search.ask(iteration).k for iteration in range(5)} == first
-    assert search.ask(0, k=9).k == 9
+    assert {search.ask(iteration, island=0).k for iteration in range(5)} == first
+    assert search.ask(0, island=0, k=9).k == 9
     for iteration in range(6):
-        search.tell_outcome(outcome(iteration, improved=0))
-    assert search.ask(6).k == (4 if kind == "fixed" else 7)
+        search.finish(outcome(iteration))
+    assert search.ask(6, island=0).k == (4 if kind == "fixed" else 7)
 
 
 def test_the_cost_aware_width_stays_between_its_bounds() -> None:
@@ -426,5 +456,5 @@ def test_the_cost_aware_width_stays_between_its_bounds() -> None:
     search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, valid(0.5))
     for iteration in range(40):
-        assert 2 <= search.ask(iteration).k <= 6
-        search.tell_outcome(outcome(iteration, improved=iteration % 2))
+        assert 2 <= search.ask(iteration, island=0).k <= 6
+        search.finish(outcome(iteration, improved=iteration % 2))

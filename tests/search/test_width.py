@@ -17,6 +17,7 @@ from engine.search.width import FixedWidth, IterationOutcome, TurboEvolveWidth, 
 
 def outcome(iteration: int, improved: int = 0) -> IterationOutcome:
     return IterationOutcome(
+        island=0,
         iteration=iteration,
         children=8,
         improved=improved,
@@ -49,6 +50,7 @@ def widths(replaced: str) -> list[int]:
         ({"evaluation_seconds": math.inf}, "evaluation_seconds"),
         ({"model_seconds": -0.1}, "model_seconds"),
         ({"iteration": -1}, "iteration"),
+        ({"island": -1}, "island"),
         ({"children": -1}, "children"),
         ({"improved": 9}, "improved"),
         ({"repeated_tokens": 501}, "repeated_tokens"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Evaluation, Failure, Miss, Preference, Refusal
-from engine.store import Call, Child, Event, ScreenOff, Session, Verdict
+from engine.store import Call, Child, Event, GivenUp, ScreenOff, Session, Verdict
 from engine.store.events import from_json, to_json
 
 # A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
@@ -23,9 +23,12 @@ sessions = st.builds(Session, number=counts, engine=texts, fingerprint=texts)
 calls = st.builds(
     Call,
     iteration=counts,
+    island=counts,
     parent=texts,
     operator=texts,
     k=counts,
+    known=counts,
+    guessed=st.booleans(),
     prompt=texts,
     prompt_tokens=counts,
     temperatures=st.lists(floats).map(tuple),
@@ -65,9 +68,20 @@ verdicts = st.builds(
 screens_off = st.builds(
     ScreenOff, stage=texts, iteration=counts, correlation=floats, error=floats, pairs=counts
 )
+given_up = st.builds(
+    GivenUp,
+    iteration=counts,
+    attempt=counts,
+    island=counts,
+    parent=texts,
+    generated_tokens=counts,
+    prompt_tokens=counts,
+    cached_prompt_tokens=counts,
+    llm_seconds=floats,
+)
 
 
-@given(sessions | calls | children | verdicts | screens_off)
+@given(sessions | calls | children | verdicts | screens_off | given_up)
 def test_an_event_comes_back_as_it_was(event: Event) -> None:
     text = to_json(event)
     assert text.isascii()
@@ -115,6 +129,22 @@ def test_an_evaluation_comes_back_from_its_event() -> None:
         assert (event.subject, event.program) == ("1.2", "x = 1\n")
 
 
+def test_a_guess_may_be_given_up_for_the_same_iteration_again_and_again() -> None:
+    lost = GivenUp(
+        iteration=12,
+        attempt=0,
+        island=1,
+        parent="3.4",
+        generated_tokens=100,
+        prompt_tokens=900,
+        cached_prompt_tokens=800,
+        llm_seconds=0.1 + 0.2,
+    )
+    again = dataclasses.replace(lost, attempt=1)
+    assert (lost.subject, again.subject) == ("12.0", "12.1")
+    assert from_json("given_up", to_json(again)) == again
+
+
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -124,6 +154,7 @@ def test_an_evaluation_comes_back_from_its_event() -> None:
         ("verdict", lambda fields: {k: v for k, v in fields.items() if k != "failure"}),
         ("verdict", lambda fields: fields | {"failure": "bad luck"}),
         ("verdict", lambda fields: fields | {"metrics": {"a": "many"}}),
+        ("given_up", lambda fields: fields),
     ],
 )
 def test_what_is_no_event_is_an_error(

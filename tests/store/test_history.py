@@ -16,6 +16,7 @@ from engine.store import (
     Child,
     Event,
     EventLog,
+    GivenUp,
     Recorded,
     RunHistory,
     ScreenOff,
@@ -30,12 +31,15 @@ FIRST: list[Event] = [
 ]
 
 
-def call(iteration: int, k: int = 3) -> Call:
+def call(iteration: int, k: int = 3, *, guessed: bool = False) -> Call:
     return Call(
         iteration=iteration,
+        island=0,
         parent=INITIAL,
         operator="infill",
         k=k,
+        known=0,
+        guessed=guessed,
         prompt="",
         prompt_tokens=100,
         temperatures=(),
@@ -124,6 +128,32 @@ def test_screened_candidates_and_stages_switched_off_are_counted() -> None:
     assert history.screens_off == {"quick": off}
     assert history.evaluation_seconds == 1.0
     assert history.pending() == []
+
+
+def lost(iteration: int, attempt: int) -> GivenUp:
+    return GivenUp(
+        iteration=iteration,
+        attempt=attempt,
+        island=0,
+        parent=INITIAL,
+        generated_tokens=50,
+        prompt_tokens=100,
+        cached_prompt_tokens=60,
+        llm_seconds=0.25,
+    )
+
+
+def test_guesses_are_counted_apart_from_children() -> None:
+    history = history_of(
+        [*FIRST, call(0), call(3, guessed=True), lost(4, 0), lost(2, 0), lost(4, 1)]
+    )
+    assert history.guessed == 1
+    assert history.given_up == [lost(4, 0), lost(2, 0), lost(4, 1)]
+    assert [history.attempts(iteration) for iteration in range(5)] == [0, 0, 1, 0, 2]
+    assert history.next_iteration == 4  # that of a call that was not made is free
+    assert history_of(FIRST).next_iteration == 0
+    assert history.events == 7
+    assert (history.generated_tokens, history.prompt_tokens, history.llm_seconds) == (0, 0, 0)
 
 
 def test_wall_seconds_are_those_of_all_sessions() -> None:
@@ -222,7 +252,7 @@ def test_a_run_read_back_is_the_run_as_it_was_told(tmp_path: Path) -> None:
             told.fold(recorded)
         off = ScreenOff(stage="quick", iteration=1, correlation=1 / 3, error=0.1, pairs=64)
         events = (call(0), child("0.1"), child("0.0", Refusal.LONG), verdict("0.1", 1 / 3), off)
-        for event in events:
+        for event in (*events, lost(1, 0), lost(1, 1), call(1, guessed=True)):
             told.fold(log.append(event))
     read = RunHistory(direction=Direction.MAXIMISE)
     with EventLog(tmp_path / "run") as log:

@@ -59,9 +59,12 @@ def events(folder: Path) -> list[Event]:
 def test_what_is_appended_is_read_back_in_order(folder: Path) -> None:
     call = Call(
         iteration=0,
+        island=3,
         parent=INITIAL,
         operator="diff",
         k=2,
+        known=2,
+        guessed=True,
         prompt="ünï\n",
         prompt_tokens=2,
         temperatures=(0.1 + 0.2, 1 / 3),
@@ -178,8 +181,8 @@ def open_below(folder: Path) -> list[str]:
         (lambda path: path.write_bytes(b"nonsense " * 1000), "run.db is not the log of a run"),
         (lambda path: path.write_bytes(path.read_bytes()[:3000]), "run.db"),
         (
-            lambda path: sql(path, "PRAGMA user_version = 2"),
-            "has schema 2, and this version reads 3",
+            lambda path: sql(path, "PRAGMA user_version = 3"),
+            "has schema 3, and this version reads 4",
         ),
         (lambda path: sql(path, "PRAGMA application_id = 7"), "run.db is not the log of a run"),
         (lambda path: sql(path, EMPTIED), "not the log of a run"),

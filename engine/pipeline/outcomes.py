@@ -1,12 +1,13 @@
-"""What each iteration brought and cost, as the width policy wants to know it.
+"""What each iteration brought and cost, as the search wants to know it when it is over.
 
-Covers: reading it off the recorded events, iteration by iteration. As the loop and a resume read
-the same events, a run that was killed chooses its Ks as one that was not. Does not cover the
-choice (``engine.search.width``).
+Covers: reading it off the recorded events, island by island. As the loop and a resume read the
+same events, a run that was killed goes on as one that was not. Does not cover what the search makes
+of it (``engine.search``).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from engine.core import INITIAL
@@ -15,7 +16,10 @@ from engine.store import Call, Child, RunHistory
 
 
 class Outcomes:
-    """Hands out the outcome of each iteration once, in order, when all its verdicts are in."""
+    """Hands out the outcome of each iteration once, when all its verdicts are in.
+
+    An island's iterations come in their order; those of different islands as they end.
+    """
 
     def __init__(self, history: RunHistory, *, workers: int) -> None:
         """Begin before the first iteration.
@@ -26,17 +30,26 @@ class Outcomes:
         """
         self._history = history
         self._workers = workers
-        self._next = 0
-        self._best = history.verdicts[INITIAL].score
+        self._open: dict[int, deque[Call]] = {}
+        self._best: dict[int, float | None] = {}
+
+    def begin(self, call: Call) -> None:
+        """Take in that a call was recorded."""
+        self._open.setdefault(call.island, deque()).append(call)
+
+    def is_open(self, island: int) -> bool:
+        """Whether an iteration of the island has begun that is not over."""
+        return bool(self._open.get(island))
 
     def finished(self) -> Iterator[IterationOutcome]:
         """Yield the outcomes of the iterations that have ended since the last time."""
-        while (call := self._history.calls.get(self._next)) is not None and self._is_over(call):
-            children = self._children(call)
-            yield self._outcome(call, children)
-            for child in children:
-                self._note_best(child)
-            self._next += 1
+        for island, calls in self._open.items():
+            while calls and self._is_over(calls[0]):
+                call = calls.popleft()
+                children = self._children(call)
+                yield self._outcome(call, children)
+                for child in children:
+                    self._note_best(island, child)
 
     def _is_over(self, call: Call) -> bool:
         history = self._history
@@ -54,8 +67,9 @@ class Outcomes:
         verdicts = [self._history.verdicts[child.id] for child in children if child.refusal is None]
         return IterationOutcome(
             iteration=call.iteration,
+            island=call.island,
             children=len(children),
-            improved=sum(map(self._is_better, (verdict.score for verdict in verdicts))),
+            improved=sum(self._is_better(call.island, verdict.score) for verdict in verdicts),
             model_seconds=sum(child.llm_seconds for child in children),
             computed_tokens=sum(computed),
             repeated_tokens=sum(computed) - max(computed),
@@ -64,12 +78,14 @@ class Outcomes:
             evaluation_seconds=sum(verdict.seconds for verdict in verdicts) / self._workers,
         )
 
-    def _is_better(self, score: float | None) -> bool:
-        if score is None or self._best is None:
+    def _is_better(self, island: int, score: float | None) -> bool:
+        """Whether a score beats the initial one and those of the island's own children so far."""
+        best = self._best.get(island, self._history.verdicts[INITIAL].score)
+        if score is None or best is None:
             return score is not None
-        return self._history.direction.better(score, than=self._best)
+        return self._history.direction.better(score, than=best)
 
-    def _note_best(self, child: Child) -> None:
+    def _note_best(self, island: int, child: Child) -> None:
         verdict = self._history.verdicts.get(child.id)
-        if verdict is not None and self._is_better(verdict.score):
-            self._best = verdict.score
+        if verdict is not None and self._is_better(island, verdict.score):
+            self._best[island] = verdict.score

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 
 from engine import config
 from engine.core import INITIAL, ChatFrame, Evaluation, Problem
+from engine.pipeline.warmest import WarmestParent
 from engine.problem import load_problem, shipped
 from engine.prompts import Rewrite
 from engine.search import Entry, Search
-from engine.warmest import WarmestParent
 
 SETTINGS = config.resolve(
     [
@@ -53,18 +54,37 @@ def program(number: int) -> str:
     return f"def f(x):\n    return x * {number}\n"
 
 
-def chosen(problem: Problem, model: Model, *, scores: list[float], tolerance: float) -> Any:
-    search = Search(
+def new_search(problem: Problem, *, islands: int) -> Search:
+    return Search(
         settings=SETTINGS.search,
         width=SETTINGS.width,
+        islands=replace(SETTINGS.islands, count=islands),
         prompts=SETTINGS.prompts,
         direction=problem.direction,
         seed=3,
         size=len,
     )
+
+
+def chosen(
+    problem: Problem, model: Model, *, scores: list[float], tolerance: float, elsewhere: int = 0
+) -> Any:
+    """Return what the search asks for on island 1, and what `WarmestParent` makes of it.
+
+    The program numbered ``elsewhere``, if it is not the initial one, is on island 0.
+    """
+    search = new_search(problem, islands=2)
     for number, score in enumerate(scores):
         name = INITIAL if number == 0 else f"0.{number}"
-        search.admit(Entry(id=name, program=program(number), iteration=(number and 0) or -1))
+        search.admit(
+            Entry(
+                id=name,
+                program=program(number),
+                iteration=0 if number else -1,
+                index=number,
+                island=int(number != elsewhere),
+            )
+        )
         search.tell(name, Evaluation(score=score, failure=None))
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=100, prompts=SETTINGS.prompts)
     warmest = WarmestParent(
@@ -73,7 +93,7 @@ def chosen(problem: Problem, model: Model, *, scores: list[float], tolerance: fl
         model=model,  # type: ignore[arg-type]
         tolerance=tolerance,
     )
-    proposal = search.ask(1)
+    proposal = search.ask(1, island=1)
     return proposal, *warmest.choose(proposal)
 
 
@@ -107,21 +127,22 @@ def test_else_the_drawn_parent_is_kept(problem: Problem, warm: int, tolerance: f
     assert taken is proposal and preference is None
 
 
+def test_a_program_of_another_island_is_no_rival(problem: Problem) -> None:
+    model = Model(program(1))
+    _, taken, _ = chosen(problem, model, scores=SCORES, tolerance=0.2)
+    assert (taken.parent.id, taken.island) == ("0.1", 1)
+    proposal, taken, preference = chosen(problem, model, scores=SCORES, tolerance=0.2, elsewhere=1)
+    assert taken is proposal and proposal.parent.id == "0.2" and preference is None
+
+
 def test_equal_warmth_changes_nothing(problem: Problem) -> None:
     proposal, taken, preference = chosen(problem, Model(), scores=SCORES, tolerance=1.0)
     assert taken is proposal and preference is None
 
 
 def test_a_parent_that_was_not_told_is_refused(problem: Problem) -> None:
-    search = Search(
-        settings=SETTINGS.search,
-        width=SETTINGS.width,
-        prompts=SETTINGS.prompts,
-        direction=problem.direction,
-        seed=3,
-        size=len,
-    )
+    search = new_search(problem, islands=1)
     search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, Evaluation(score=0.0, failure=None))
     with pytest.raises(ValueError, match=r"no valid candidate '9\.9'"):
-        search.ask(0, parent_id="9.9")
+        search.ask(0, island=0, parent_id="9.9")

@@ -1,0 +1,296 @@
+"""Question: what is saved by decoding less, and does any child that is worth something pay for it?
+
+Method: prompts of each operator for the problem's initial program and a few variants of it, which
+infills of the model itself make. Each prompt is asked with every switch, each time another one
+first, with the same temperatures and seeds, so that a change of the machine's speed meets all:
+
+- ``off``: every child is decoded to its own end;
+- ``hopeless``: a child is aborted once ``Operator.is_hopeless`` says so, asked at each new line;
+- ``complete``: the same with ``Operator.is_complete``;
+- ``both``;
+- ``ngram``: as ``off``, with drafts of the next tokens (``engine.inference.draft``), in an engine
+  of its own; not for infills, which ban tokens: vLLM can't do both.
+
+``evaluated`` is the share of children that parse, differ from their parent and read no undefined
+name. ``false_alarms`` counts children of ``off`` that parse though one of their starts was called
+hopeless. ``asking`` is the time spent in the operator's two questions, as a share of all.
+``speed`` is children per second over that of ``off``, from the sums over all rounds, by the wall
+clock and by the process's CPU time, which other work on the machine disturbs less. It is that of
+one call at a time, which lasts as long as its longest child; where others' children fill the batch,
+``tokens_saved`` is what counts. A first call warms the prefix cache and is not counted.
+
+Usage: python -m bench.decode [problem=signal] [operators=rewrite,diff,infill] [rounds=4] [k=8]
+       [switches=off,hopeless,complete,both,ngram] [variants=3] [max_tokens=512]
+The last line printed is JSON.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.options import number, read_options
+from engine import config
+from engine import program as programs
+from engine.core import INITIAL, Candidate, Generation, Problem, Prompt, Proposal, UserError
+from engine.inference import LanguageModel, Sampling, find_weights, prepare
+from engine.problem import load_problem, shipped
+from engine.prompts import Operator, make_operators
+from engine.settings import RunSettings
+
+SWITCHES = ("off", "hopeless", "complete", "both", "ngram")
+DEFAULTS = {
+    "problem": "signal",
+    "operators": "rewrite,diff,infill",
+    "switches": ",".join(SWITCHES),
+    "rounds": "4",
+    "k": "8",
+    "variants": "3",
+    "max_tokens": "512",
+}
+_MOST_TRIES = 40  # calls for a variant
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A prompt, and what is needed to read its answers."""
+
+    operator: Operator
+    parent: Candidate
+    prompt: Prompt
+    sampling: Sequence[Sampling]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measured:
+    """What a call brought and cost, or several in all."""
+
+    children: int = 0
+    tokens: int = 0
+    evaluated: int = 0
+    ended_early: int = 0
+    false_alarms: int = 0
+    asking: float = 0.0
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    def __add__(self, other: Measured) -> Measured:
+        """Return the sums."""
+        names = self.__dataclass_fields__
+        return Measured(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+def ask(model: LanguageModel, question: Question, *, switch: str) -> Measured:
+    """Decode the children of a prompt, ending those that the switch is for."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    fan = model.fanout(token_ids=question.prompt.token_ids, sampling=question.sampling)
+    asking, lines = 0.0, [0] * len(question.sampling)
+    children: list[Generation] = []
+    while fan.is_running:
+        children += fan.step()
+        began = time.perf_counter()
+        for index, text in fan.texts().items():
+            if text.count("\n") > lines[index]:
+                lines[index] = text.count("\n")
+                if is_over(question, text, switch):
+                    fan.abort(index)
+        asking += time.perf_counter() - began
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Measured(
+        children=len(children),
+        tokens=sum(child.generated_tokens for child in children),
+        evaluated=sum(is_evaluated(question, child) for child in children),
+        ended_early=sum(child.finish_reason == "abort" for child in children),
+        false_alarms=sum(is_false_alarm(question, child) for child in children)
+        if switch == "off"
+        else 0,
+        asking=asking,
+        wall=wall,
+        cpu=cpu,
+    )
+
+
+def is_over(question: Question, text: str, switch: str) -> bool:
+    """Whether a child that has ``text`` so far is ended."""
+    asked: dict[str, Any] = {"parent": question.parent, "prompt": question.prompt, "text": text}
+    if switch in ("complete", "both") and question.operator.is_complete(**asked):
+        return True
+    return switch in ("hopeless", "both") and question.operator.is_hopeless(**asked)
+
+
+def child_program(question: Question, child: Generation) -> str | None:
+    """Return what the operator makes of a completion."""
+    return question.operator.parse(parent=question.parent, prompt=question.prompt, generation=child)
+
+
+def is_evaluated(question: Question, child: Generation) -> bool:
+    """Whether a child that nobody has seen before would be worth an evaluation."""
+    program = child_program(question, child)
+    tree, parent = programs.parse(program or "\0"), programs.parse(question.parent.program)
+    if program is None or tree is None or parent is None:
+        return False
+    if programs.program_key(tree) == programs.program_key(parent):
+        return False
+    return not programs.undefined_names(program, tree)
+
+
+def is_false_alarm(question: Question, child: Generation) -> bool:
+    """Whether a child that parses would have been aborted as hopeless."""
+    if child_program(question, child) is None:
+        return False
+    starts = [child.text[: end + 1] for end, mark in enumerate(child.text) if mark == "\n"]
+    return any(is_over(question, start, "hopeless") for start in starts)
+
+
+def questions(
+    operator: str,
+    operators: Mapping[str, Operator],
+    parents: Sequence[Candidate],
+    settings: RunSettings,
+) -> Iterator[Question]:
+    """Yield a question for each parent in turn, without end; no two are the same."""
+    low, high = settings.search.temperature_min, settings.search.temperature_max
+    number = 0
+    while True:
+        parent = parents[number % len(parents)]
+        proposal = Proposal(
+            iteration=number,
+            parent=parent,
+            history=(),
+            operator=operator,
+            k=settings.search.k,
+            seed=number,
+        )
+        prompt = operators[operator].compose(proposal)
+        sampling = [
+            Sampling(
+                temperature=float(temperature),
+                seed=1000 * number + index,
+                stop=prompt.stop,
+                max_tokens=prompt.max_tokens,
+                banned=prompt.banned,
+                grammar=prompt.grammar,
+            )
+            for index, temperature in enumerate(np.linspace(low, high, settings.search.k))
+        ]
+        yield Question(
+            operator=operators[operator], parent=parent, prompt=prompt, sampling=sampling
+        )
+        number += 1
+
+
+def make_parents(
+    model: LanguageModel,
+    operators: Mapping[str, Operator],
+    problem: Problem,
+    settings: RunSettings,
+    *,
+    variants: int,
+) -> list[Candidate]:
+    """Return the initial program and ``variants`` children of infills, each of the one before."""
+    parents = [Candidate(id=INITIAL, program=problem.initial_program, score=0.5)]
+    for seed in range(_MOST_TRIES):
+        if len(parents) > variants:
+            break
+        asked = questions("infill", operators, parents[-1:], settings)
+        question = next(itertools.islice(asked, seed, None))
+        fan = model.fanout(token_ids=question.prompt.token_ids, sampling=question.sampling)
+        for child in list(fan):
+            program = child_program(question, child)
+            if program is not None and is_evaluated(question, child):
+                parents.append(Candidate(id=f"{seed}", program=program, score=0.5))
+                break
+    return parents
+
+
+def figures(measured: Measured, off: Measured) -> dict[str, Any]:
+    """Return the shares and rates of one switch."""
+    return {
+        "children": measured.children,
+        "tokens_per_child": round(measured.tokens / measured.children, 2),
+        "tokens_saved": round(1 - measured.tokens / off.tokens, 4),
+        "ended_early": round(measured.ended_early / measured.children, 4),
+        "evaluated": round(measured.evaluated / measured.children, 4),
+        "false_alarms": measured.false_alarms,
+        "asking": round(measured.asking / measured.wall, 5),
+        "children_per_second": round(measured.children / measured.wall, 3),
+        "speed": round(off.wall / measured.wall, 3),
+        "speed_by_cpu": round(off.cpu / measured.cpu, 3),
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print."""
+    options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
+    names, switches = options["operators"].split(","), options["switches"].split(",")
+    if not {"off"} <= set(switches) <= set(SWITCHES):
+        raise UserError(f"switches={options['switches']} has to name off, and others of {SWITCHES}")
+    rounds, k = int(number(options, "rounds")), int(number(options, "k"))
+    settings = config.resolve([f"search.k={k}"])
+    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
+    problem = load_problem(Path(shipped()[options["problem"]]))
+    drafts = {"none", *({"ngram"} & set(switches))}
+    models = {draft: load(settings, draft) for draft in sorted(drafts, reverse=True)}
+    operators = make_operators(
+        problem=problem,
+        tokenizer=models["none"],
+        max_tokens=int(number(options, "max_tokens")),
+        prompts=settings.prompts,
+    )
+    parents = make_parents(
+        models["none"], operators, problem, settings, variants=int(number(options, "variants"))
+    )
+    sums = {name: dict.fromkeys(switches, Measured()) for name in names}
+    for name in names:
+        tried = [each for each in switches if (name, each) != ("infill", "ngram")]
+        asked = questions(name, operators, parents, settings)
+        for turn, question in enumerate(itertools.islice(asked, rounds)):
+            grammar = question.prompt.grammar
+            warm = [Sampling(temperature=1.0, seed=0, stop=(), max_tokens=1, grammar=grammar)]
+            for draft in {draft_of(switch) for switch in tried}:
+                list(models[draft].fanout(token_ids=question.prompt.token_ids, sampling=warm))
+            first = turn % len(tried)
+            for switch in [*tried[first:], *tried[:first]]:
+                one = ask(models[draft_of(switch)], question, switch=switch)
+                sums[name][switch] += one
+                sys.stdout.write(f"{name} {switch}: {one}\n")
+                sys.stdout.flush()
+    for model in models.values():
+        model.close()
+    result = {
+        name: {
+            switch: figures(measured, by_switch["off"])
+            for switch, measured in by_switch.items()
+            if measured.children
+        }
+        for name, by_switch in sums.items()
+    }
+    sys.stdout.write(json.dumps({"options": options, "operators": result}) + "\n")
+
+
+def draft_of(switch: str) -> str:
+    """Return the kind of drafts that a switch needs."""
+    return "ngram" if switch == "ngram" else "none"
+
+
+def load(settings: RunSettings, draft: str) -> LanguageModel:
+    """Return a model that drafts, or does not."""
+    model = settings.model if draft == "none" else replace(settings.model, draft=draft)
+    return LanguageModel(settings=model, folder=find_weights(model), seed=0)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"error: {error}")

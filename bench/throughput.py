@@ -1,0 +1,155 @@
+"""Question: how many tokens a second does the engine lose against vLLM alone?
+
+Method: in each round, a real run of the embedded model on ``problem`` (search, prompts, parsing,
+evaluators, store in memory; one island) makes ``calls`` calls, and what it sent to vLLM is noted.
+Then ``vllm.LLM.generate`` gets the same requests, call by call, with nothing else going on, twice;
+then the run is made again. Each begins with an empty prefix cache, and both engines have the same
+arguments and threads. ``ratio`` is the engine's generated tokens a second over the bare ones, of
+one round.
+
+Usage: python -m bench.throughput [problem=signal] [calls=20] [rounds=5] [speculate=auto]
+       [threads=1]
+The last line printed is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench.figures import spread
+from bench.options import number, read_options
+from bench.runs import run_in_memory
+from engine import config
+from engine.core import Problem, UserError
+from engine.evaluation import EvaluatorPool, evaluator_cores
+from engine.inference import FanOut, LanguageModel, Sampling, find_weights, prepare
+from engine.inference.fanout import sampling_params
+from engine.inference.llm import engine_args
+from engine.problem import load_problem, shipped
+from engine.settings import RunSettings
+
+DEFAULTS = {
+    "problem": "signal",
+    "calls": "20",
+    "rounds": "5",
+    "speculate": "auto",
+    "threads": "1",
+}
+
+Request = tuple[list[int], Sequence[Sampling]]
+
+
+class NotingModel(LanguageModel):
+    """A language model that notes what it is asked."""
+
+    requests: list[Request]
+
+    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> FanOut:
+        """See `LanguageModel.fanout`."""
+        self.requests.append((list(token_ids), sampling))
+        return super().fanout(token_ids=token_ids, sampling=sampling)
+
+
+def engine_rate(
+    *, settings: RunSettings, problem: Problem, model: NotingModel, pool: EvaluatorPool, calls: int
+) -> float:
+    """Return generated tokens a second of a run; ``model.requests`` has what it sent."""
+    model.forget()
+    model.requests = []
+    began = time.perf_counter()
+    history = run_in_memory(
+        settings=settings,
+        problem=problem,
+        model=model,
+        pool=pool,
+        stopped=lambda history: (
+            len(history.calls) >= calls and not history.missing(history.calls[max(history.calls)])
+        ),
+    ).history
+    seconds = time.perf_counter() - began
+    wasted = sum(each.generated_tokens for each in history.given_up)
+    return (history.generated_tokens + wasted) / seconds
+
+
+def bare_rate(llm: Any, requests: Sequence[Request]) -> float:
+    """Return generated tokens a second of vLLM alone."""
+    from vllm.inputs import tokens_input
+
+    llm.reset_prefix_cache()
+    began = time.perf_counter()
+    tokens = 0
+    for token_ids, sampling in requests:
+        outputs = llm.generate(
+            [tokens_input(token_ids) for _ in sampling],
+            [sampling_params(each) for each in sampling],
+            use_tqdm=False,
+        )
+        tokens += sum(len(output.outputs[0].token_ids) for output in outputs)
+    return tokens / (time.perf_counter() - began)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print."""
+    options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
+    calls, rounds = int(number(options, "calls")), int(number(options, "rounds"))
+    base = config.resolve(
+        [
+            "budget.candidates=1000000",
+            "budget.seconds=null",
+            f"pipeline.speculate={options['speculate']}",
+        ]
+    )
+    os.sched_setaffinity(0, set(os.sched_getaffinity(0)) - set(evaluator_cores(1)))
+    prepare(threads=int(number(options, "threads")), kv_cache_gb=base.model.kv_cache_gb)
+    from vllm import LLM
+
+    problem = load_problem(Path(shipped()[options["problem"]]))
+    weights = find_weights(base.model)
+    model = NotingModel(settings=base.model, folder=weights, seed=0)
+    llm = LLM.from_engine_args(engine_args(settings=base.model, folder=str(weights), seed=0))
+    ratios: list[float] = []
+    ours: list[float] = []
+    bare: list[float] = []
+    with EvaluatorPool(problem=problem, workers=1) as pool:
+        pool.check_walls(strict=False)  # waits until it is warm
+
+        def run(seed: int) -> float:
+            settings = replace(base, seed=seed)
+            return engine_rate(
+                settings=settings, problem=problem, model=model, pool=pool, calls=calls
+            )
+
+        run(1000)  # warms what is lazy
+        bare_rate(llm, model.requests)
+        for seed in range(rounds):
+            first = run(seed)
+            alone = [bare_rate(llm, model.requests) for _ in range(2)]
+            ours.append((first + run(seed)) / 2)
+            bare.append(sum(alone) / 2)
+            ratios.append(ours[-1] / bare[-1])
+            sys.stdout.write(f"{ours[-1]:.1f} and {bare[-1]:.1f} tokens/s: {ratios[-1]:.3f}\n")
+            sys.stdout.flush()
+    result = {
+        "options": options,
+        "engine_tokens_per_second": spread(ours, digits=1),
+        "bare_tokens_per_second": spread(bare, digits=1),
+        "ratio": spread(ratios),
+    }
+    model.close()
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"error: {error}")

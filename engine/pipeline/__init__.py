@@ -1,0 +1,8 @@
+"""The pipeline: what the loop keeps of the calls and candidates that are under way at once."""
+
+from engine.pipeline.calls import Calls
+from engine.pipeline.flight import Flight
+from engine.pipeline.limits import Limits, Load
+from engine.pipeline.state import RunState
+
+__all__ = ["Calls", "Flight", "Limits", "Load", "RunState"]

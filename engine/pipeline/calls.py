@@ -1,0 +1,303 @@
+"""The calls under way: whose turn it is, which of them are guesses, and what became of those.
+
+Each island is sequential in itself. Its next call is asked for when the verdicts of its last one
+are all in; once that one is decoded and they are not, the next call may begin on a guess of its
+parent. A guess that comes true is recorded and goes on as any call; a wrong one is given up, and
+what it had cost is recorded.
+
+Covers: choosing the island, composing and sending its call, confirming and giving up guesses. Does
+not cover what becomes of a child (``engine.loop``), whether guesses pay (``speculation.py``) or
+which parent is guessed (``engine.search.predictor``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+
+from engine.core import Generation, Preference, Proposal
+from engine.inference import Decoder, LanguageModel, MissLedger
+from engine.pipeline.flight import Flight, Standing, spread
+from engine.pipeline.limits import Limits
+from engine.pipeline.speculation import Speculation
+from engine.pipeline.state import RunState
+from engine.pipeline.warmest import WarmestParent
+from engine.prompts import Operator
+from engine.settings import RunSettings
+from engine.store import Event
+from engine.timeline import Timeline
+from engine.timeline_file import Activity
+
+
+class Calls:
+    """Begins calls and follows them until their last child is back."""
+
+    def __init__(
+        self,
+        *,
+        settings: RunSettings,
+        state: RunState,
+        record: Callable[[Event], None],
+        operators: Mapping[str, Operator],
+        model: LanguageModel,
+        decoder: Decoder,
+        limits: Limits,
+        timeline: Timeline,
+    ) -> None:
+        """Begin with no call under way.
+
+        Args:
+            settings: the run's.
+            state: the run's, as far as it is recorded.
+            record: writes an event to the log and folds it into the state.
+            operators: by name.
+            model: the language model.
+            decoder: decodes what is sent.
+            limits: on what may be under way.
+            timeline: records what the model waits for.
+        """
+        self._search_settings = settings.search
+        self._overlap = settings.pipeline.overlap
+        self._end_early = settings.pipeline.end_early
+        self._state = state
+        self._search = state.search
+        self._record = record
+        self._operators = operators
+        self._decoder = decoder
+        self._limits = limits
+        self._timeline = timeline
+        self._speculation = Speculation(settings.pipeline.speculate)
+        self._misses = MissLedger(block_size=model.block_size)
+        self._warmest = WarmestParent(
+            search=state.search,
+            operators=operators,
+            model=model,
+            tolerance=settings.search.prefer_cached,
+        )
+        self._flights: dict[int, Flight] = {}
+        self._tickets = itertools.count()
+        self._guesses: dict[int, int] = {}  # by island: its guess's ticket
+        self._next = state.history.next_iteration
+        self._numbers: dict[int, int] = {}  # by island: its next call's iteration, if it has one
+        self._passed: set[int] = set()  # islands that had a chance to guess and did not take it
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that have children which are not back, or are guesses."""
+        return len(self._flights)
+
+    def begin_again(self, proposals: Iterable[Proposal]) -> None:
+        """Decode the children that are missing of calls that are recorded."""
+        for proposal in proposals:
+            self._send(self._composed(proposal, standing=Standing.ASKED))
+
+    def ask(self, *, candidates: int) -> None:
+        """Begin calls as long as an island's turn has come and there is room.
+
+        Args:
+            candidates: that are at the evaluators.
+        """
+        while self._has_room(candidates):
+            if (island := self._due_island()) is not None:
+                begun = self._begin_asked(island)
+            elif (island := self._guessable_island()) is not None:
+                begun = self._begin_guess(island)
+            else:
+                return
+            if not begun:
+                return
+
+    def land(self, ticket: int, generation: Generation) -> Flight | None:
+        """Take in a child; return its flight, or None for a child that nobody waits for.
+
+        The children of a guess are kept, and come with the flight when it is confirmed.
+        """
+        flight = self._flights.get(ticket)
+        if flight is None:
+            return None
+        flight.land(generation)
+        self._clear_away(ticket)
+        return flight if flight.standing is Standing.ASKED else None
+
+    def judge_guesses(self, news: Iterable[int]) -> list[Flight]:
+        """Confirm or give up each guess of which it is known, or nearly known, what it is.
+
+        Args:
+            news: islands for which verdicts have come in since the last time.
+
+        Returns:
+            The flights that were confirmed; the children that they hold are to be taken now.
+        """
+        confirmed = []
+        for island in set(news) & set(self._guesses):
+            flight = self._flights[self._guesses[island]]
+            if not self._state.is_open(island):
+                asked = self._search.verify(flight.proposal)
+                if flight.is_like(asked):
+                    confirmed.append(self._confirm(island))
+                else:
+                    self._give_up(island)
+                    self._send_asked(asked)
+            else:
+                likely = self._search.predict(flight.proposal.iteration, island=island)
+                if not flight.is_like(likely):  # other verdicts will hardly change it back
+                    self._give_up(island)
+                    self._send_guess(likely)
+        return confirmed
+
+    def wind_up(self) -> None:
+        """Abort everything: children come back with what they have, guesses are given up."""
+        for island in list(self._guesses):
+            self._give_up(island)
+        for ticket, flight in self._flights.items():
+            if flight.standing is Standing.ASKED:
+                self._decoder.abort(ticket)
+
+    def abandon(self) -> None:
+        """Abort everything and wait for nothing."""
+        for ticket in self._flights:
+            self._decoder.abort(ticket)
+        self._flights.clear()
+        self._guesses.clear()
+
+    # Whose turn it is.
+
+    def _has_room(self, candidates: int) -> bool:
+        if not self._overlap:
+            return not self._flights and not candidates
+        children = self._decoder.in_flight
+        return candidates < self._limits.candidates and children < self._limits.children
+
+    def _due_island(self) -> int | None:
+        """Return the island that may ask and has done so least recently; None if there is none."""
+        return self._state.least_recent(
+            island
+            for island in range(self._search.islands)
+            if not self._state.is_open(island) and island not in self._guesses
+        )
+
+    def _guessable_island(self) -> int | None:
+        """Return an island whose call is decoded, its verdicts not in, if it is to guess."""
+        if not self._overlap:
+            return None
+        busy = {flight.proposal.island for flight in self._flights.values() if flight.is_wanted}
+        free = set(range(self._search.islands)) - busy - self._passed
+        while (island := self._state.least_recent(filter(self._state.is_open, free))) is not None:
+            if self._speculation.is_due():
+                return island
+            self._passed.add(island)
+            free.remove(island)
+        return None
+
+    # Sending.
+
+    def _begin_asked(self, island: int) -> bool:
+        """Begin what the search asks for; return False if there is no room for its children."""
+        drawn = self._search.ask(self._number(island), island=island)
+        proposal, preference = self._warmest.choose(drawn)
+        fits = self._fits(proposal)
+        if fits:
+            self._send_asked(proposal, preference)
+        return fits
+
+    def _begin_guess(self, island: int) -> bool:
+        """Begin what the search will probably ask for; return as `_begin_asked`."""
+        proposal = self._search.predict(self._number(island), island=island)
+        fits = self._fits(proposal)
+        if fits:
+            self._send_guess(proposal)
+        return fits
+
+    def _fits(self, proposal: Proposal) -> bool:
+        in_flight = self._decoder.in_flight
+        return not in_flight or in_flight + proposal.k <= self._limits.children
+
+    def _number(self, island: int) -> int:
+        """Return the iteration of an island's next call; a guess and what follows share one."""
+        if island not in self._numbers:
+            self._numbers[island] = self._next
+            self._next += 1
+        return self._numbers[island]
+
+    def _send_asked(self, proposal: Proposal, preference: Preference | None = None) -> None:
+        flight = self._composed(proposal, standing=Standing.ASKED)
+        flight.preference = preference
+        self._record_call(flight)
+        self._send(flight)
+
+    def _send_guess(self, proposal: Proposal) -> None:
+        flight = self._composed(proposal, standing=Standing.GUESSED)
+        self._guesses[proposal.island] = self._send(flight)
+
+    def _composed(self, proposal: Proposal, *, standing: Standing) -> Flight:
+        if not self._decoder.in_flight:
+            self._timeline.model.begin(Activity.AWAIT_PARENT, iteration=proposal.iteration)
+        operator = self._operators[proposal.operator]
+        prompt = operator.compose(proposal)
+        history = self._state.history
+        call = history.calls.get(proposal.iteration)
+        return Flight(
+            proposal=proposal,
+            operator=operator,
+            prompt=prompt,
+            sampling=spread(self._search_settings, proposal, prompt),
+            numbers=range(proposal.k) if call is None else history.missing(call),
+            misses=self._misses.begin(
+                prompt, island=proposal.island, compactions=proposal.compactions
+            ),
+            known=history.events,
+            standing=standing,
+        )
+
+    def _record_call(self, flight: Flight) -> None:
+        self._record(flight.call())
+        del self._numbers[flight.proposal.island]
+        self._passed.discard(flight.proposal.island)
+
+    def _send(self, flight: Flight) -> int:
+        ticket = next(self._tickets)
+        self._flights[ticket] = flight
+        self._decoder.submit(
+            ticket,
+            iteration=flight.proposal.iteration,
+            token_ids=flight.prompt.token_ids,
+            sampling=[flight.sampling[number] for number in flight.numbers],
+            is_over=flight.is_over if self._end_early else _never,
+        )
+        return ticket
+
+    # What becomes of them.
+
+    def _confirm(self, island: int) -> Flight:
+        """Record a guess that came true."""
+        ticket = self._guesses.pop(island)
+        flight = self._flights[ticket]
+        self._speculation.judge(right=True, seconds=flight.seconds)
+        self._record_call(flight)
+        flight.standing = Standing.ASKED
+        self._clear_away(ticket)
+        return flight
+
+    def _give_up(self, island: int) -> None:
+        """Abort a wrong guess; what it cost is recorded when its children are back."""
+        ticket = self._guesses.pop(island)
+        flight = self._flights[ticket]
+        self._speculation.judge(right=False, seconds=flight.seconds)
+        flight.standing = Standing.DROPPED
+        self._decoder.abort(ticket)
+        self._clear_away(ticket)
+
+    def _clear_away(self, ticket: int) -> None:
+        """Forget a flight whose children are all back, unless it is still a guess."""
+        flight = self._flights[ticket]
+        if flight.left or flight.standing is Standing.GUESSED:
+            return
+        del self._flights[ticket]
+        if flight.standing is Standing.DROPPED:
+            attempt = self._state.history.attempts(flight.proposal.iteration)
+            self._record(flight.given_up(attempt=attempt))
+
+
+def _never(text: str) -> bool:
+    """Let a child go on to its end."""
+    return False

@@ -1,0 +1,72 @@
+"""A run's state: its history, and a search that knows it, as a fold of the recorded events.
+
+The order of the log is the truth: the search is told each event as it is recorded, and a run that
+goes on tells the events again in the same order, so it stands where the other one stood.
+
+Does not cover where events come from: ``engine.loop`` records them, ``engine.restore`` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.core import INITIAL
+from engine.pipeline.outcomes import Outcomes
+from engine.search import Entry, Search
+from engine.store import Call, Child, Recorded, RunHistory, Verdict
+
+
+class RunState:
+    """What is known of a run; `fold` every event into it once it is recorded."""
+
+    def __init__(self, *, history: RunHistory, search: Search, workers: int) -> None:
+        """Begin a run.
+
+        Args:
+            history: with no event.
+            search: that knows nothing.
+            workers: evaluators.
+        """
+        self.history = history
+        self.search = search
+        self._outcomes = Outcomes(history, workers=workers)
+        self._last: dict[int, int] = {}  # by island: its last call's iteration
+
+    def fold(self, recorded: Recorded) -> None:
+        """Take one event in."""
+        self.history.fold(recorded)
+        event = recorded.event
+        if isinstance(event, Call):
+            self._outcomes.begin(event)
+            self._last[event.island] = event.iteration
+        elif isinstance(event, Child):
+            if event.refusal is None and event.program is not None:
+                self.search.admit(self._entry(event, event.program))
+        elif isinstance(event, Verdict):
+            if event.candidate == INITIAL:
+                program = self.history.program_of(INITIAL)
+                self.search.admit(Entry(id=INITIAL, program=program))
+            self.search.tell(event.candidate, event.evaluation())
+        for outcome in self._outcomes.finished():
+            self.search.finish(outcome)
+
+    def is_open(self, island: int) -> bool:
+        """Whether an iteration of the island has begun whose verdicts are not all in."""
+        return self._outcomes.is_open(island)
+
+    def least_recent(self, islands: Iterable[int]) -> int | None:
+        """Return the one of ``islands`` whose last call was recorded first; None of none."""
+        return min(islands, key=lambda island: self._last.get(island, -1), default=None)
+
+    def _entry(self, child: Child, program: str) -> Entry:
+        return Entry(
+            id=child.id,
+            program=program,
+            iteration=child.iteration,
+            index=child.index,
+            island=self.history.calls[child.iteration].island,
+            parent=child.parent,
+            operator=child.operator,
+            answer=child.completion,
+            answer_ids=child.completion_ids,
+        )

@@ -1,0 +1,96 @@
+"""Where in an answer the program stands that was asked for.
+
+Covers: answers that hold a whole program, finished or still being written. The answer's *program
+block* is its first fenced block that defines the entry point and holds a line that the parent does
+not: a block before it, such as a quoted piece of the parent, is talk. What follows that block does
+not change it, so the answer is complete where it closes. Where there is no such block, the last
+fenced block that is a program counts, or the whole answer.
+
+What a model thinks before it answers is not its answer: where the prompt ends with ``<think>``, or
+the answer begins with it, everything up to ``</think>``.
+
+Does not cover search/replace blocks: ``diff.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from engine.core import Prompt
+from engine.prompts.diff import plain_lines
+from engine.prompts.fence import FencedBlock, fenced_blocks
+from engine.prompts.progress import cannot_continue
+
+_THINK, _THOUGHT = "<think>", "</think>"
+
+
+class Answer:
+    """What an answer, or the start of one, holds."""
+
+    def __init__(self, text: str, *, prompt: Prompt, parent: str, entry_point: str) -> None:
+        """Look for the program block.
+
+        Args:
+            text: the answer as far as it is written.
+            prompt: that it answers.
+            parent: the program that it was asked to change.
+            entry_point: the function that a program has to define.
+        """
+        self._text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self._block = _program_block(_spoken(self._text, prompt), parent, entry_point)
+
+    def programs(self) -> Iterator[str]:
+        """Yield the texts that may be the program; the first that is one is the child's."""
+        if self._block is not None:
+            yield _stripped(self._block.text)
+            return
+        blocks = [block.text for block in fenced_blocks(self._text)]
+        yield from map(_stripped, [*reversed(blocks), self._text])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the program block is closed, so that nothing that follows counts."""
+        return self._block is not None and self._block.closed
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the program block is not valid Python, however it goes on."""
+        block = self._block
+        return block is not None and cannot_continue(_written(block).lstrip())
+
+
+def _spoken(text: str, prompt: Prompt) -> str:
+    """Return the part of an answer that follows what the model thought."""
+    before = prompt.blocks[-1].text if prompt.blocks else ""
+    if before.rstrip().endswith(_THINK) or text.lstrip().startswith(_THINK):
+        return text.partition(_THOUGHT)[2]
+    return text
+
+
+def _program_block(text: str, parent: str, entry_point: str) -> FencedBlock | None:
+    defines = re.compile(rf"\bdef[ \t]+{re.escape(entry_point)}\b")
+    known: set[str] | None = None
+    for block in fenced_blocks(text):
+        written = _written(block)
+        if defines.search(written):
+            if known is None:
+                known = {line.rstrip() for line in plain_lines(parent)}
+            if any(_is_said(line) and line.rstrip() not in known for line in written.split("\n")):
+                return block
+    return None
+
+
+def _written(block: FencedBlock) -> str:
+    """Return a block's lines without one that may go on."""
+    return block.text if block.closed else block.text[: block.text.rfind("\n") + 1]
+
+
+def _is_said(line: str) -> bool:
+    """Whether a line is code: neither blank, nor a comment, nor dots that stand for code."""
+    line = line.strip()
+    return bool(line) and not line.startswith("#") and line != "..."
+
+
+def _stripped(text: str) -> str:
+    return text.strip() + "\n"

@@ -1,0 +1,137 @@
+"""An island: a population that evolves by itself, but for what its neighbour sends it.
+
+What an island knows is a fold over `admit`, `tell`, `welcome` and `finish`. Its candidates stand in
+the order of their iterations and of the children in them, and its window and width policy advance
+only when an iteration is over, so it does not matter in which order siblings finish, or what other
+islands do meanwhile.
+
+A guest, which is the initial program or one that another island sent, may become a parent as any
+other candidate may. It does not join the window, which is the record of the island's own
+iterations, and is not sent on: what an island sends is its own. So an island's window and what
+it sends do not depend on when its guests arrived, and a good program does not run round the ring
+by itself.
+
+Covers: one island. Does not cover who sends what to whom, or the choice of a parent
+(``engine.search.search``).
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+from collections.abc import Sequence
+
+from engine.core import Candidate, Direction, Pending
+from engine.search.parents import rank
+from engine.search.population import Entry, Place
+from engine.search.width import IterationOutcome, WidthPolicy, in_order
+from engine.search.window import Window
+
+
+class Island:
+    """The candidates of an island, what is shown of them, and how many children it asks for."""
+
+    def __init__(self, *, window: Window, width: WidthPolicy, direction: Direction) -> None:
+        """Start empty.
+
+        Args:
+            window: without a program.
+            width: told nothing.
+            direction: of the scores.
+        """
+        self._window = window
+        self._width = width
+        self._direction = direction
+        self._candidates: list[tuple[Place, Candidate]] = []
+        self._guests: set[str] = set()
+        self._pending: list[tuple[Place, Pending]] = []
+        self._last = -1  # the last finished iteration
+        self._last_parent: tuple[Place, str] | None = None
+        self.finished = 0
+        """Iterations that are over."""
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Whom a parent may be chosen from, in the order of their places."""
+        return [candidate for _, candidate in self._candidates]
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The island's own programs without a verdict, in the order of their places."""
+        return tuple(pending for _, pending in self._pending)
+
+    @property
+    def shown(self) -> tuple[Candidate, ...]:
+        """The window's programs."""
+        return self._window.shown
+
+    @property
+    def compactions(self) -> int:
+        """How often the window was compacted."""
+        return self._window.compactions
+
+    @property
+    def last_parent(self) -> str | None:
+        """Id of the parent of the last iteration of which a child was admitted."""
+        return self._last_parent[1] if self._last_parent is not None else None
+
+    def k(self, *, iteration: int) -> int:
+        """Return how many children an iteration is to have."""
+        return self._width.k(iteration=iteration)
+
+    def admit(self, entry: Entry) -> None:
+        """Take in one of the island's own children, once; its verdict follows."""
+        waiting = Pending(id=entry.id, program=entry.program)
+        bisect.insort(self._pending, (entry.place, waiting), key=_place)
+        if entry.parent is not None:
+            made = (entry.place, entry.parent)
+            self._last_parent = max(made, self._last_parent or made)
+
+    def tell(self, entry: Entry, candidate: Candidate | None) -> None:
+        """Take in the verdict on an admitted child, once; None if it has no score."""
+        self._pending = [each for each in self._pending if each[1].id != entry.id]
+        if candidate is not None:
+            bisect.insort(self._candidates, (entry.place, candidate), key=_place)
+
+    def begin_with(self, entry: Entry, candidate: Candidate) -> None:
+        """Take in an initial program with a score; the window opens with it."""
+        self.welcome(entry, candidate)
+        self._window.advance([candidate])
+
+    def welcome(self, entry: Entry, candidate: Candidate) -> None:
+        """Take in a guest; one that is here already changes nothing."""
+        if candidate.id not in self._guests:
+            self._guests.add(candidate.id)
+            bisect.insort(self._candidates, (entry.place, candidate), key=_place)
+
+    def finish(self, outcome: IterationOutcome) -> None:
+        """Close an iteration: its children join the window, and the width policy learns from it.
+
+        Raises:
+            ValueError: this iteration or a later one was finished before, or one of its programs
+                has no verdict.
+        """
+        last = in_order(outcome, after=self._last)
+        waiting = [each.id for place, each in self._pending if place[0] == last]
+        if waiting:
+            raise ValueError(f"iteration {last} is not over: {waiting[0]} has no verdict")
+        self._last = last
+        self.finished += 1
+        self._window.advance(self._of_iteration(last))
+        self._width.tell(outcome)
+
+    def migrants(self, most: int) -> list[Candidate]:
+        """Return the best of the island's own candidates; of equal ones the shorter, the first."""
+        own = (each for each in self.candidates if each.id not in self._guests)
+        return heapq.nsmallest(most, own, key=lambda each: rank(each, self._direction))
+
+    def _of_iteration(self, iteration: int) -> Sequence[Candidate]:
+        first, end = (
+            bisect.bisect_left(self._candidates, number, key=lambda each: each[0][0])
+            for number in (iteration, iteration + 1)
+        )
+        return [candidate for _, candidate in self._candidates[first:end]]
+
+
+def _place(placed: tuple[Place, object]) -> Place:
+    return placed[0]

@@ -1,0 +1,200 @@
+"""A call on its way: what becomes of its children, and the events that record it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine import config
+from engine.core import (
+    INITIAL,
+    Block,
+    Candidate,
+    Generation,
+    Miss,
+    Part,
+    Preference,
+    Prompt,
+    Proposal,
+    Refusal,
+)
+from engine.inference import CallMisses
+from engine.pipeline import Flight
+from engine.pipeline.flight import Standing, spread
+from engine.store import Call, Child, GivenUp
+
+SETTINGS = config.resolve(["search.temperature_min=0.5", "search.temperature_max=1.0"]).search
+PARENT = Candidate(id=INITIAL, program="x = 1\n", score=0.5)
+PROPOSAL = Proposal(iteration=7, parent=PARENT, history=(), operator="echo", k=4, seed=11, island=2)
+PROMPT = Prompt(
+    blocks=(
+        Block(part=Part.TASK, text="do ", token_ids=(1, 2)),
+        Block(part=Part.ASK, text="it", token_ids=(3,)),
+    ),
+    stop=("\n\n",),
+    max_tokens=9,
+    banned=(5,),
+    grammar="root ::= x",
+)
+
+
+class Echo:
+    """An operator that finds what begins with ``bad`` hopeless, and ``done`` complete."""
+
+    longest_parent = 100
+
+    def compose(self, proposal: Proposal) -> Prompt:
+        return PROMPT
+
+    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+        return generation.text
+
+    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        assert (parent, prompt) == (PARENT, PROMPT)
+        return text.startswith("bad")
+
+    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        assert (parent, prompt) == (PARENT, PROMPT)
+        return text.startswith("done")
+
+
+def flight(standing: Standing = Standing.ASKED, **changes: Any) -> Flight:
+    parts: dict[str, Any] = {
+        "proposal": PROPOSAL,
+        "operator": Echo(),
+        "prompt": PROMPT,
+        "sampling": spread(SETTINGS, PROPOSAL, PROMPT),
+        "numbers": range(4),
+        "misses": CallMisses([Miss.COLD, Miss.NEW, Miss.ALIGNMENT]),
+        "known": 23,
+        "standing": standing,
+    }
+    return Flight(**parts | changes)
+
+
+def generation(index: int, **changes: Any) -> Generation:
+    whole = Generation(
+        index=index,
+        text="y = 2\n",
+        token_ids=(4, 5, 6),
+        finish_reason="stop",
+        prompt_tokens=3,
+        cached_prompt_tokens=1,
+        llm_seconds=0.25,
+    )
+    return replace(whole, **changes)
+
+
+def test_temperatures_are_spread_evenly_and_seeds_are_the_proposals() -> None:
+    four = spread(SETTINGS, PROPOSAL, PROMPT)
+    assert [each.temperature for each in four] == pytest.approx([1 / 2, 2 / 3, 5 / 6, 1])
+    assert len({each.seed for each in four}) == 4
+    assert {(each.stop, each.max_tokens, each.banned, each.grammar) for each in four} == {
+        (("\n\n",), 9, (5,), "root ::= x")
+    }
+    assert spread(SETTINGS, PROPOSAL, PROMPT) == four
+    # The first seeds are the same for another K, so that a call may be asked for again by halves.
+    more = spread(SETTINGS, replace(PROPOSAL, k=6), PROMPT)
+    assert [each.seed for each in more][:4] == [each.seed for each in four]
+    other = spread(SETTINGS, replace(PROPOSAL, seed=12), PROMPT)
+    assert not {each.seed for each in other} & {each.seed for each in four}
+    (alone,) = spread(SETTINGS, replace(PROPOSAL, k=1), PROMPT)
+    assert alone.temperature == 0.75
+
+
+def test_it_counts_its_children_and_keeps_those_of_a_guess() -> None:
+    for standing, kept in ((Standing.ASKED, 0), (Standing.GUESSED, 4), (Standing.DROPPED, 4)):
+        call = flight(standing)
+        for index in (2, 0, 3, 1):
+            assert call.ended is None
+            call.land(generation(index))
+        assert (call.left, len(call.held)) == (0, kept)
+        assert call.ended is not None and call.ended >= call.began
+        assert call.seconds == call.ended - call.began
+    part = flight(numbers=[1, 3])
+    assert part.left == 2
+
+
+def test_whose_children_may_become_candidates() -> None:
+    wanted = {standing: flight(standing).is_wanted for standing in Standing}
+    assert wanted == {Standing.ASKED: True, Standing.GUESSED: True, Standing.DROPPED: False}
+
+
+def test_a_prompt_does_for_proposals_with_its_parent_and_operator() -> None:
+    call = flight()
+    assert call.is_like(replace(PROPOSAL, k=9, history=(PARENT,)))
+    assert call.is_like(replace(PROPOSAL, parent=replace(PARENT)))
+    assert not call.is_like(replace(PROPOSAL, parent=replace(PARENT, id="3.1")))
+    assert not call.is_like(replace(PROPOSAL, operator="other"))
+
+
+def test_the_operator_says_when_a_child_is_over() -> None:
+    assert flight().is_over("bad\n") and flight().is_over("done\n")
+    assert not flight().is_over("good\n")
+
+
+def test_the_event_of_a_child() -> None:
+    call = flight(numbers=[1, 3])  # of a call that a death cut short
+    child = call.child(generation(1), program="y = 2\n", refusal=None)
+    assert child == Child(
+        id="7.3",
+        iteration=7,
+        index=3,
+        parent=INITIAL,
+        operator="echo",
+        completion="y = 2\n",
+        completion_ids=(4, 5, 6),
+        finish_reason="stop",
+        program="y = 2\n",
+        refusal=None,
+        prompt_tokens=3,
+        cached_prompt_tokens=1,
+        llm_seconds=0.25,
+        missed={Miss.NEW: 1, Miss.ALIGNMENT: 1},
+    )
+    nothing = generation(0, text="", token_ids=(), prompt_tokens=0, cached_prompt_tokens=0)
+    aborted = call.child(nothing, program=None, refusal=Refusal.UNPARSED)
+    assert (aborted.id, aborted.refusal, aborted.missed) == ("7.1", Refusal.UNPARSED, {})
+
+
+def test_the_event_of_a_call() -> None:
+    preference = Preference(drawn="3.1", score_given_up=0.125, tokens_saved=5)
+    sampling = spread(SETTINGS, PROPOSAL, PROMPT)
+    expected = Call(
+        iteration=7,
+        island=2,
+        parent=INITIAL,
+        operator="echo",
+        k=4,
+        known=23,
+        guessed=False,
+        prompt="do it",
+        prompt_tokens=3,
+        temperatures=tuple(each.temperature for each in sampling),
+        seeds=tuple(each.seed for each in sampling),
+        preference=preference,
+    )
+    assert flight(preference=preference).call() == expected
+    guessed = flight(Standing.GUESSED, preference=None).call()
+    assert guessed == replace(expected, guessed=True, preference=None)
+
+
+def test_the_event_of_a_guess_given_up_sums_up_what_it_cost() -> None:
+    call = flight(Standing.GUESSED)
+    call.land(generation(0))
+    call.standing = Standing.DROPPED
+    call.land(generation(3, token_ids=(4,), cached_prompt_tokens=2, llm_seconds=0.5))
+    call.land(generation(1, token_ids=(), prompt_tokens=0, cached_prompt_tokens=0))
+    call.land(generation(2, token_ids=(), prompt_tokens=0, cached_prompt_tokens=0, llm_seconds=0))
+    assert call.given_up(attempt=2) == GivenUp(
+        iteration=7,
+        attempt=2,
+        island=2,
+        parent=INITIAL,
+        generated_tokens=4,
+        prompt_tokens=6,
+        cached_prompt_tokens=3,
+        llm_seconds=1.0,
+    )

@@ -1,0 +1,205 @@
+"""An island: the order of its candidates, its window, its guests, and what it sends."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from engine.core import INITIAL, Candidate, Direction, Pending
+from engine.search import FIRST_ITERATION, Entry, IterationOutcome
+from engine.search.island import Island
+from engine.search.width import FixedWidth, TurboEvolveWidth, WidthPolicy
+from engine.search.window import Window
+
+
+def entry(name: str, *, program: str = "", parent: str = INITIAL, island: int = 0) -> Entry:
+    iteration, index = map(int, name.split("."))
+    return Entry(
+        id=name,
+        program=program or f"x = {name}",
+        iteration=iteration,
+        index=index,
+        island=island,
+        parent=parent,
+    )
+
+
+def scored(of: Entry, score: float) -> Candidate:
+    return Candidate(id=of.id, program=of.program, score=score)
+
+
+def outcome(iteration: int, *, improved: int = 0) -> IterationOutcome:
+    return IterationOutcome(
+        island=0,
+        iteration=iteration,
+        children=2,
+        improved=improved,
+        model_seconds=1.0,
+        computed_tokens=10,
+        repeated_tokens=2,
+        decode_steps=5,
+        generated_tokens=8,
+        evaluation_seconds=0.1,
+    )
+
+
+def new_island(
+    *,
+    kept: int = 100,
+    growth: int = 0,
+    width: WidthPolicy | None = None,
+    direction: Direction = Direction.MAXIMISE,
+) -> Island:
+    """Return an island without a program; in its window each program has size 1."""
+    window = Window(kept=kept, growth=growth, size=lambda _: 1, direction=direction)
+    return Island(window=window, width=width or FixedWidth(k=4), direction=direction)
+
+
+def grow(island: Island, name: str, score: float | None, *, program: str = "") -> None:
+    made = entry(name, program=program)
+    island.admit(made)
+    island.tell(made, None if score is None else scored(made, score))
+
+
+def ids(candidates: list[Candidate] | tuple[Candidate, ...]) -> list[str]:
+    return [each.id for each in candidates]
+
+
+def test_candidates_and_pending_programs_stand_in_their_order_whatever_came_first() -> None:
+    entries = [entry(name) for name in ("2.0", "2.9", "2.10", "11.0")]
+    for order in itertools.permutations(entries):
+        island = new_island()
+        for each in order:
+            island.admit(each)
+        assert island.pending == tuple(Pending(id=e.id, program=e.program) for e in entries)
+        for each in order[::-1]:
+            island.tell(each, scored(each, 0.5))
+        assert ids(island.candidates) == ["2.0", "2.9", "2.10", "11.0"]
+        assert island.pending == ()
+
+
+def test_a_verdict_without_a_score_ends_the_wait_and_makes_no_candidate() -> None:
+    island = new_island()
+    grow(island, "0.0", None)
+    assert island.candidates == [] and island.pending == ()
+
+
+def test_an_iteration_joins_the_window_when_it_is_over() -> None:
+    island = new_island()
+    grow(island, "3.1", 0.5)
+    grow(island, "3.0", 0.25)
+    assert island.shown == ()
+    island.finish(outcome(3))
+    assert ids(island.shown) == ["3.1"]
+    grow(island, "7.0", 0.125)
+    grow(island, "7.1", None)
+    island.finish(outcome(7))
+    island.finish(outcome(9))  # of which no child was worth an evaluation
+    assert ids(island.shown) == ["3.1", "7.0"]
+    assert island.finished == 3
+
+
+def test_the_window_is_compacted_and_counted() -> None:
+    island = new_island(kept=2, growth=1)
+    for iteration in range(4):
+        grow(island, f"{iteration}.0", iteration / 4)
+        island.finish(outcome(iteration))
+    assert len(island.shown) == 2 and island.compactions == 1
+
+
+def test_the_width_learns_from_finished_iterations() -> None:
+    island = new_island(width=TurboEvolveWidth())
+    for iteration in range(6):
+        assert island.k(iteration=iteration) == 5
+        island.finish(outcome(iteration))
+    assert island.k(iteration=6) == 7
+
+
+@pytest.mark.parametrize("iteration", [4, 2])
+def test_an_iteration_is_finished_once_and_in_order(iteration: int) -> None:
+    island = new_island()
+    island.finish(outcome(4))
+    with pytest.raises(ValueError, match="was told after"):
+        island.finish(outcome(iteration))
+    assert island.finished == 1
+
+
+def test_an_iteration_with_a_program_without_a_verdict_is_not_over() -> None:
+    island = new_island()
+    grow(island, "0.0", 0.5)
+    late = entry("0.1")
+    island.admit(late)
+    island.admit(entry("1.0"))  # of a speculative call; it waits for nothing
+    with pytest.raises(ValueError, match=r"iteration 0 is not over: 0\.1 has no verdict"):
+        island.finish(outcome(0))
+    assert island.finished == 0 and island.shown == ()
+    island.tell(late, scored(late, 0.75))
+    island.finish(outcome(0))
+    assert ids(island.shown) == ["0.1"]
+
+
+# Guests.
+
+
+def test_the_initial_program_opens_the_window_and_is_never_sent() -> None:
+    island = new_island()
+    first = Entry(id=INITIAL, program="x = 0")
+    assert first.iteration == FIRST_ITERATION
+    island.begin_with(first, scored(first, 9.0))
+    grow(island, "0.0", 0.5)
+    assert ids(island.candidates) == [INITIAL, "0.0"]
+    assert ids(island.shown) == [INITIAL]
+    assert ids(island.migrants(5)) == ["0.0"]
+
+
+def test_a_guest_is_a_candidate_in_its_place_but_not_shown_and_not_sent_on() -> None:
+    island = new_island()
+    grow(island, "2.0", 0.5)
+    guest = entry("1.3", island=1)
+    for _ in range(2):  # the second time changes nothing
+        island.welcome(guest, scored(guest, 9.0))
+        assert ids(island.candidates) == ["1.3", "2.0"]
+    island.finish(outcome(2))
+    assert ids(island.shown) == ["2.0"]
+    assert ids(island.migrants(5)) == ["2.0"]
+    assert island.pending == () and island.finished == 1
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"),
+    [
+        (Direction.MAXIMISE, ["1.0", "0.2", "0.0", "0.1", "1.1"]),
+        (Direction.MINIMISE, ["1.1", "0.2", "0.0", "0.1", "1.0"]),
+    ],
+)
+def test_migrants_are_the_best_of_equal_ones_the_shorter_and_then_the_first(
+    direction: Direction, expected: list[str]
+) -> None:
+    island = new_island(direction=direction)
+    children = [
+        ("0.0", 0.5, "x = 11"),
+        ("0.1", 0.5, "x = 22"),
+        ("0.2", 0.5, "x = 3"),
+        ("0.3", None, ""),
+        ("1.0", 0.75, "x = 1234"),
+        ("1.1", 0.25, "x = 5678"),
+    ]
+    for seed in range(5):
+        island = new_island(direction=direction)
+        for name, score, program in random.Random(seed).sample(children, len(children)):
+            grow(island, name, score, program=program)
+        assert [ids(island.migrants(most)) for most in (1, 3, 9)] == [
+            expected[:1],
+            expected[:3],
+            expected,
+        ]
+
+
+def test_the_last_parent_is_that_of_the_latest_iteration() -> None:
+    island = new_island()
+    assert island.last_parent is None
+    for name, parent in (("3.0", "a"), ("5.1", "b"), ("5.0", "b"), ("4.0", "c")):
+        island.admit(entry(name, parent=parent))
+    assert island.last_parent == "b"

@@ -1,0 +1,119 @@
+"""The race: who wins how often, by hand and by chi-square, and what another contestant changes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from engine.search import race
+from engine.search.race import winner
+
+RACES = 6000
+
+
+def chi_square(counts: list[int], shares: list[float]) -> float:
+    """Return the probability of counts at least as far from what the shares lead to expect."""
+    total = sum(counts)
+    expected = [share * total for share in shares]
+    distance = sum((c - e) ** 2 / e for c, e in zip(counts, expected, strict=True))
+    return float(chi2.sf(distance, df=len(counts) - 1))
+
+
+def wins(ids: list[str], weights: list[float], keys: list[int]) -> list[int]:
+    logs = np.log(weights)
+    counts = Counter(winner(ids, logs, key=key) for key in keys)
+    return [counts[place] for place in range(len(ids))]
+
+
+@pytest.mark.parametrize("first", [0, 2**40, 2**64 - RACES])
+@pytest.mark.parametrize(
+    "weights",
+    [[1.0] * 8, [1.0, 2.0, 3.0, 4.0], [1e-3, 1.0, 0.1], [1e-200, 3e-200], [5.0, 5.0, 90.0]],
+)
+def test_each_wins_as_often_as_its_weight_says(weights: list[float], first: int) -> None:
+    ids = [f"{place}.0" for place in range(len(weights))]
+    counts = wins(ids, weights, list(range(first, first + RACES)))
+    shares = [weight / sum(weights) for weight in weights]
+    assert chi_square(counts, shares) > 1e-5
+
+
+def test_races_of_neighbouring_keys_have_nothing_to_do_with_each_other() -> None:
+    ids = ["0.0", "0.1", "0.2"]
+    won = [winner(ids, np.zeros(3), key=key) for key in range(RACES)]
+    pairs = Counter(zip(won[::2], won[1::2], strict=True))
+    counts = [pairs[one, other] for one in range(3) for other in range(3)]
+    assert chi_square(counts, [1 / 9] * 9) > 1e-5
+
+
+def test_the_times_are_exponential() -> None:
+    # P(E > t) = e^-t, in ten parts of equal probability.
+    ids = [f"{iteration}.{index}" for iteration in range(500) for index in range(8)]
+    bounds = [-math.log(1 - part / 10) for part in range(1, 10)]
+    counts = Counter(int(np.searchsorted(bounds, time)) for time in race._exponentials(ids, 17))
+    assert chi_square([counts[part] for part in range(10)], [0.1] * 10) > 1e-5
+
+
+def test_a_race_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E = 0.6, 0.9, 2; with the weights 1, 2, 3 the times are 0.6, 0.45 and 0.667."""
+    times = {"a": 0.6, "b": 0.9, "c": 2.0, "d": 0.4}
+    monkeypatch.setattr(
+        race, "_exponentials", lambda ids, key: np.array([times[each] for each in ids])
+    )
+    assert winner(["a", "b", "c"], np.log([1, 2, 3]), key=0) == 1
+    assert winner(["a", "b", "c"], np.log([1, 1, 1]), key=0) == 0
+    assert winner(["a", "b", "c"], np.log([1, 1, 4]), key=0) == 2  # 0.6, 0.9, 0.5
+    assert winner(["c", "a", "b"], np.log([3, 1, 2]), key=0) == 2
+    # Another one: it wins in less than 0.45, or all is as it was.
+    assert winner(["a", "b", "c", "d"], np.log([1, 2, 3, 0.88]), key=0) == 1  # 0.4545
+    assert winner(["a", "b", "c", "d"], np.log([1, 2, 3, 0.9]), key=0) == 3  # 0.4444
+
+
+def test_one_without_weight_never_wins_and_the_only_one_always() -> None:
+    with np.errstate(divide="ignore"):
+        logs = np.log([0.0, 1e-300, 0.0])
+    assert {winner(["a", "b", "c"], logs, key=key) for key in range(200)} == {1}
+    assert {winner(["a"], np.array([-1e300]), key=key) for key in range(50)} == {0}
+
+
+names = st.lists(st.text(max_size=8), min_size=1, max_size=8, unique=True)
+
+
+@given(names, st.text(max_size=8), st.floats(-5, 5), st.integers(0, 2**64 - 1), st.randoms())
+def test_another_contestant_wins_or_changes_nothing(
+    ids: list[str], new: str, log_weight: float, key: int, rng: np.random.Generator
+) -> None:
+    logs = np.array([rng.uniform(-5, 5) for _ in ids])
+    before = ids[winner(ids, logs, key=key)]
+    after = [*ids, new][winner([*ids, new], np.append(logs, log_weight), key=key)]
+    assert after in (before, new)
+
+
+@given(names, st.integers(0, 2**64 - 1))
+def test_the_order_of_the_contestants_does_not_matter(ids: list[str], key: int) -> None:
+    logs = np.linspace(-1, 1, len(ids))
+    assert ids[winner(ids, logs, key=key)] == ids[::-1][winner(ids[::-1], logs[::-1], key=key)]
+
+
+@given(
+    st.lists(st.floats(0.01, 1), min_size=2, max_size=5),
+    st.lists(st.floats(0.01, 1), min_size=2, max_size=5),
+    st.integers(0, 2**60),
+)
+def test_winners_agree_at_least_as_often_as_the_distance_of_the_weights_promises(
+    one: list[float], other: list[float], first: int
+) -> None:
+    size = min(len(one), len(other))
+    p, q = (np.array(each[:size]) / sum(each[:size]) for each in (one, other))
+    ids = [f"{place}.1" for place in range(size)]
+    agreed = sum(
+        winner(ids, np.log(p), key=key) == winner(ids, np.log(q), key=key)
+        for key in range(first, first + 300)
+    )
+    distance = float(np.abs(p - q).sum() / 2)
+    assert agreed / 300 >= (1 - distance) / (1 + distance) - 6 * math.sqrt(1 / 4 / 300)
