@@ -11,7 +11,7 @@ model has one core and the evaluator another. Modes:
 - ``islands``: four islands in one batch, without guesses;
 - ``islands-speculative``: the same with guesses.
 
-A valid candidate costs, besides its own run, a fixed number of steps of a kernel on the evaluator's
+A candidate costs, besides its own run, a fixed number of steps of a kernel on the evaluator's
 thread: none (``cheap``), as many as make the evaluator's time per candidate that of the model in
 ``standard`` mode (``balanced``; calibrated at the start), or three times as many (``bound``).
 
@@ -31,13 +31,14 @@ The last line printed is JSON.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
 import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,11 +49,12 @@ from bench.figures import paired, spread
 from bench.options import number, read_options
 from bench.runs import MemoryRun, run_in_memory
 from engine import config
-from engine.core import Direction, Outputs, Problem, UserError
-from engine.evaluation import EvaluatorPool, evaluator_cores
+from engine.core import Direction, Problem, UserError
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import LanguageModel, find_weights, prepare
 from engine.problem import load_problem, shipped
 from engine.settings import RunSettings
+from engine.timeline import Timeline
 
 DEFAULTS = {
     "problem": "signal",
@@ -106,23 +108,38 @@ def steps_per_second() -> float:
     return steps / statistics.median(seconds)
 
 
-def slowed(problem: Problem, *, steps: int) -> Problem:
-    """Return the problem with a scoring that takes ``steps`` steps longer."""
-    *cheap, last = problem.stages
+class SlowPool(EvaluatorPool):
+    """Evaluators that take some steps longer for each candidate, valid or not."""
 
-    def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
-        _turn(steps)
-        return last.score(outputs)
+    def __init__(self, *, problem: Problem, cores: Sequence[int], steps: int) -> None:
+        """Start an evaluator on each of ``cores``."""
+        super().__init__(problem=problem, workers=len(cores), cores=cores)
+        self._steps = steps
 
-    return replace(problem, stages=(*cheap, replace(last, score=score)))
+    def watch(self, timeline: Timeline) -> None:
+        """See `EvaluatorPool.watch`; the steps are taken where a worker is recorded as busy."""
+        super().watch(timeline)
+        for lane in self._lanes:
+            lane.record = functools.partial(_record_slowly, lane.record, self._steps)
+
+
+def _record_slowly(record: Callable[[float], None], steps: int, seconds: float) -> None:
+    began = time.perf_counter()
+    _turn(steps)
+    record(seconds + time.perf_counter() - began)
 
 
 def one_run(
-    *, settings: RunSettings, problem: Problem, model: LanguageModel, steps: int
+    *,
+    settings: RunSettings,
+    problem: Problem,
+    model: LanguageModel,
+    cores: Sequence[int],
+    steps: int,
 ) -> tuple[dict[str, Any], MemoryRun]:
-    """Return the figures of one run."""
+    """Return the figures of one run, with an evaluator on each of ``cores``."""
     model.forget()
-    with EvaluatorPool(problem=slowed(problem, steps=steps), workers=1) as pool:
+    with SlowPool(problem=problem, cores=cores, steps=steps) as pool:
         pool.check_walls(strict=False)  # waits until it is warm
         began = time.monotonic()
         run = run_in_memory(
@@ -156,13 +173,15 @@ def one_run(
     return figures, run
 
 
-def seconds_per_candidate(*, base: RunSettings, problem: Problem, model: LanguageModel) -> float:
-    """Return the model's seconds for each candidate that is scored, in the standard loop."""
+def seconds_per_candidate(
+    *, base: RunSettings, problem: Problem, model: LanguageModel, cores: Sequence[int]
+) -> float:
+    """Return the model's seconds for each evaluated candidate, in the standard loop."""
     settings = settings_of("standard", base, seed=1000)
     settings = replace(settings, budget=replace(settings.budget, candidates=60))
-    one_run(settings=settings, problem=problem, model=model, steps=0)  # warms what is lazy
-    _, run = one_run(settings=settings, problem=problem, model=model, steps=0)
-    return run.history.llm_seconds / max(1, run.history.valid)
+    for _ in range(2):  # the first one warms what is lazy
+        _, run = one_run(settings=settings, problem=problem, model=model, cores=cores, steps=0)
+    return run.history.llm_seconds / run.history.evaluated
 
 
 def compared(runs: Mapping[str, Mapping[int, dict[str, Any]]], direction: Direction) -> Any:
@@ -220,8 +239,8 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"cases={unknown[0]} is none of {', '.join(COSTS)}")
     candidates = int(number(options, "candidates"))
     base = config.resolve([f"budget.candidates={candidates}", "budget.seconds=null"])
-    cores = set(os.sched_getaffinity(0)) - set(evaluator_cores(1))
-    os.sched_setaffinity(0, cores)
+    cores = evaluator_cores(1)  # before this process gives them away
+    os.sched_setaffinity(0, model_cores(cores))
     prepare(threads=1, kv_cache_gb=base.model.kv_cache_gb)
     problem = load_problem(Path(shipped()[options["problem"]]))
     out = Path(options["out"])
@@ -232,9 +251,9 @@ def main(arguments: list[str]) -> None:
     if finished:  # goes on as it began
         balanced = next(iter(finished.values()))["balanced"]
     else:
-        balanced = seconds_per_candidate(base=base, problem=problem, model=model)
+        balanced = seconds_per_candidate(base=base, problem=problem, model=model, cores=cores)
     speed = steps_per_second()
-    sys.stdout.write(f"model: {balanced:.3f} s a scored candidate; kernel: {speed:.3g} steps/s\n")
+    sys.stdout.write(f"model: {balanced:.3f} s a candidate; kernel: {speed:.3g} steps/s\n")
     result: dict[str, Any] = {}
     for case in cases:
         runs: dict[str, dict[int, dict[str, Any]]] = {mode: {} for mode in modes}
@@ -245,6 +264,7 @@ def main(arguments: list[str]) -> None:
                         settings=settings_of(mode, base, seed=seed),
                         problem=problem,
                         model=model,
+                        cores=cores,
                         steps=int(COSTS[case] * balanced * speed),
                     )
                     finished[case, seed, mode] = {

@@ -29,7 +29,7 @@ from bench.options import number, read_options
 from bench.runs import run_in_memory
 from engine import config
 from engine.core import Problem, UserError
-from engine.evaluation import EvaluatorPool, evaluator_cores
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import FanOut, LanguageModel, Sampling, find_weights, prepare
 from engine.inference.fanout import sampling_params
 from engine.inference.llm import engine_args
@@ -107,7 +107,8 @@ def main(arguments: list[str]) -> None:
             f"pipeline.speculate={options['speculate']}",
         ]
     )
-    os.sched_setaffinity(0, set(os.sched_getaffinity(0)) - set(evaluator_cores(1)))
+    cores = evaluator_cores(1)  # before this process gives them away
+    os.sched_setaffinity(0, model_cores(cores))
     prepare(threads=int(number(options, "threads")), kv_cache_gb=base.model.kv_cache_gb)
     from vllm import LLM
 
@@ -118,7 +119,7 @@ def main(arguments: list[str]) -> None:
     ratios: list[float] = []
     ours: list[float] = []
     bare: list[float] = []
-    with EvaluatorPool(problem=problem, workers=1) as pool:
+    with EvaluatorPool(problem=problem, workers=1, cores=cores) as pool:
         pool.check_walls(strict=False)  # waits until it is warm
 
         def run(seed: int) -> float:
