@@ -11,6 +11,9 @@ model has one core and the evaluator another. Modes:
 - ``islands``: four islands in one batch, without guesses;
 - ``islands-speculative``: the same with guesses.
 
+A number behind a speculative mode, as in ``speculative:1``, says how many calls ahead its guesses
+may go.
+
 A candidate costs, besides its own run, a fixed number of steps of a kernel on the evaluator's
 thread: none (``cheap``), as many as make the evaluator's time per candidate that of the model in
 ``standard`` mode (``balanced``; calibrated at the start), or three times as many (``bound``).
@@ -75,15 +78,21 @@ def settings_of(mode: str, base: RunSettings, *, seed: int) -> RunSettings:
     Raises:
         UserError: there is no such mode.
     """
-    kind = mode.removeprefix("islands-")
+    kind, _, ahead = mode.removeprefix("islands-").partition(":")
     speculate = {"speculative": "true", "auto": "auto"}.get(kind, "false")
-    if kind not in ("standard", "overlapped", "islands", "speculative", "auto"):
+    known = kind in ("standard", "overlapped", "islands", "speculative", "auto")
+    if not known or (ahead and not (kind == "speculative" and ahead.isdecimal())):
         raise UserError(f"modes={mode} is none of {DEFAULTS['modes']}")
     return replace(
         base,
         seed=seed,
         islands=replace(base.islands, count=ISLANDS if mode.startswith("islands") else 1),
-        pipeline=replace(base.pipeline, overlap=kind != "standard", speculate=speculate),
+        pipeline=replace(
+            base.pipeline,
+            overlap=kind != "standard",
+            speculate=speculate,
+            ahead=int(ahead or base.pipeline.ahead),
+        ),
     )
 
 

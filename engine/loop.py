@@ -29,7 +29,7 @@ from typing import Protocol
 from engine.core import Evaluation, Generation, Refusal
 from engine.evaluation import SwitchedOff
 from engine.inference import MOST_AT_ONCE, Decoder, LanguageModel
-from engine.pipeline import Calls, Flight, Limits, Load
+from engine.pipeline import Calls, Flight, Limits, Load, Reader
 from engine.pipeline.memory import memory_usage
 from engine.prompts import Operator
 from engine.restore import Restored
@@ -105,10 +105,15 @@ class Loop:
             most_children=MOST_AT_ONCE,
             workers=settings.evaluation.workers,
         )
-        self._longest_parent = min(each.longest_parent for each in operators.values())
+        self._reader = Reader(
+            search=restored.state.search,
+            tokenizer=model,
+            longest_parent=min(each.longest_parent for each in operators.values()),
+        )
         self._deadline = time.monotonic() + self._seconds_left()
         self._held_back: list[Child] = []  # candidates, while nothing may overlap
-        self._observed = 0.0
+        self._observed = time.monotonic()
+        self._verdicts = 0  # since then
 
     def run(self) -> None:
         """Go on until the budget is spent or the user asks for an end."""
@@ -122,6 +127,7 @@ class Loop:
                 operators=self._operators,
                 model=self._model,
                 decoder=decoder,
+                reader=self._reader,
                 limits=self._limits,
                 timeline=self._timeline,
             )
@@ -145,26 +151,23 @@ class Loop:
         elif self._is_spent():
             calls.wind_up()
         else:
-            for flight in calls.judge_guesses(news):
-                for generation in flight.held:
-                    self._take(flight, generation)
+            while not self._is_spent() and (confirmed := calls.judge_guesses(news)):
+                news = set()
+                for flight in confirmed:
+                    for generation in flight.held:
+                        self._take(flight, generation)
             calls.ask(candidates=self._evaluator.in_flight)
         self._timeline.count(Queue.CHILDREN, decoder.in_flight)
-        self._observe(decoder)
+        self._observe(calls, decoder)
         return bool(calls.in_flight or self._evaluator.in_flight)
 
     def _take(self, flight: Flight, generation: Generation) -> None:
         """Record a child, and have it evaluated if it is worth it."""
-        parent = flight.proposal.parent
-        program = flight.operator.parse(parent=parent, prompt=flight.prompt, generation=generation)
-        refusal = self._search.refusal(program, parent=parent)
-        if refusal is None and program is not None and self._is_long(program):
-            refusal = Refusal.LONG
-        if refusal is None and self._is_spent():
-            refusal = Refusal.BUDGET
-        child = flight.child(generation, program=program, refusal=refusal)
+        child = self._reader.child(flight, generation)
+        if child.refusal is None and self._is_spent():
+            child = dataclasses.replace(child, refusal=Refusal.BUDGET)
         self._record(child)
-        if refusal is None:
+        if child.refusal is None:
             self._held_back.append(child)
         if self._settings.pipeline.overlap or not flight.left:
             for each in self._held_back:
@@ -186,31 +189,31 @@ class Loop:
         islands = set()
         for candidate_id, evaluation in self._evaluator.completed(timeout=0):
             self._record(Verdict.of(candidate_id, evaluation))
+            self._verdicts += 1
             iteration = self._history.children[candidate_id].iteration
             islands.add(self._history.calls[iteration].island)
         self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
         return islands
 
-    def _observe(self, decoder: Decoder) -> None:
+    def _observe(self, calls: Calls, decoder: Decoder) -> None:
         """Let the limits follow the load, a few times a second."""
         now = time.monotonic()
         if now - self._observed < _BETWEEN_LOADS:
             return
-        self._observed = now
         engine = self._model.load()
         self._limits.observe(
             Load(
+                seconds=now - self._observed,
                 children=decoder.in_flight,
                 waiting=engine.waiting,
                 kv_usage=engine.kv_usage,
                 candidates=self._evaluator.in_flight,
+                verdicts=self._verdicts,
+                call_seconds=calls.seconds,
                 memory_usage=memory_usage(),
             )
         )
-
-    def _is_long(self, program: str) -> bool:
-        """Whether a prompt with this parent could outgrow the model's context."""
-        return len(self._model.encode(program)) > self._longest_parent
+        self._observed, self._verdicts = now, 0
 
     def _seconds_left(self) -> float:
         limit = self._settings.budget.seconds

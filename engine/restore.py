@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.core import Problem, Proposal
+from engine.core import Pending, Problem, Proposal
 from engine.evaluation import Cascade, StagePool, SwitchedOff
 from engine.pipeline import RunState
 from engine.prompts import Tokenizer
@@ -56,17 +56,21 @@ def restore(
     )
     proposals: dict[int, Proposal] = {}
     for recorded in events:
-        proposals |= _asked_now(cut_short, state)
+        proposals |= _asked_now(cut_short, state, whole)
         state.fold(recorded)
-    proposals |= _asked_now(cut_short, state)
+    proposals |= _asked_now(cut_short, state, whole)
     return Restored(state=state, unfinished=tuple(proposals[call.iteration] for call in cut_short))
 
 
-def _asked_now(calls: Iterable[Call], state: RunState) -> dict[int, Proposal]:
+def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dict[int, Proposal]:
     """Return the proposals of the calls that were composed when so much was known."""
     return {
         call.iteration: state.search.ask(
-            call.iteration, island=call.island, parent_id=call.parent, k=call.k
+            call.iteration,
+            island=call.island,
+            parent_id=call.parent,
+            k=call.k,
+            ahead=tuple(Pending(id=each, program=whole.program_of(each)) for each in call.ahead),
         )
         for call in calls
         if call.known == state.history.events

@@ -151,6 +151,7 @@ class PipelineSettings:
             is generated, then its candidates are evaluated, then the next call is asked for.
         speculate: whether an island's next call begins before the verdicts that its parent depends
             on: ``true``, ``false``, or ``auto`` for as long as that gains more than it wastes.
+        ahead: the most calls of an island that may have begun so at once.
         children: the most at the model; None for as many as vLLM runs at once.
         candidates: the most at the evaluators, above which no call is asked for; None for a number
             that follows from the evaluators'.
@@ -160,6 +161,7 @@ class PipelineSettings:
 
     overlap: bool
     speculate: str
+    ahead: int
     children: int | None
     candidates: int | None
     adaptive: bool
@@ -339,6 +341,7 @@ def _check_islands(islands: IslandSettings) -> None:
 def _check_pipeline(pipeline: PipelineSettings) -> None:
     speculate, known = pipeline.speculate, ", ".join(SPECULATION)
     _require(speculate in SPECULATION, "pipeline.speculate", speculate, f"one of {known}")
+    _require(pipeline.ahead >= 1, "pipeline.ahead", pipeline.ahead, "1 or more")
     for key in ("children", "candidates"):
         limit = getattr(pipeline, key)
         _require(

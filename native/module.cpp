@@ -44,7 +44,8 @@ NB_MODULE(_native, module) {
         .def(nb::init<std::vector<nb::object>, std::vector<int>, double>(), nb::kw_only(),
              nb::arg("lanes"), nb::arg("cores"), nb::arg("seconds"))
         .def("submit", &Workers::submit, nb::kw_only(), nb::arg("ticket"), nb::arg("stage"),
-             nb::arg("program"), "Queue a program; False when the pool is closed.")
+             nb::arg("order"), nb::arg("program"),
+             "Queue a program; False when the pool is closed. The lowest order is run first.")
         .def("close", &Workers::close, nb::call_guard<nb::gil_scoped_release>(),
              "End every thread and drop what is queued; idempotent.");
 

@@ -61,11 +61,12 @@ Workers::~Workers() {
     ::close(closing_);
 }
 
-bool Workers::submit(std::uint64_t ticket, std::uint32_t stage, nb::bytes program) {
+bool Workers::submit(std::uint64_t ticket, std::uint32_t stage, std::int64_t order,
+                     nb::bytes program) {
     Task task{ticket, stage, std::string(program.c_str(), program.size())};
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
-    tasks_.push_back(std::move(task));
+    tasks_.emplace(std::pair(order, ticket), std::move(task));
     changed_.notify_one();
     return true;
 }
@@ -87,8 +88,7 @@ bool Workers::take(Task& task) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
     if (closed_) return false;
-    task = std::move(tasks_.front());
-    tasks_.pop_front();
+    task = std::move(tasks_.extract(tasks_.begin()).mapped());
     return true;
 }
 

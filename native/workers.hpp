@@ -5,10 +5,11 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "protocol.hpp"
@@ -38,8 +39,10 @@ public:
     Workers(std::vector<nanobind::object> lanes, std::vector<int> cores, double seconds);
     ~Workers();
 
-    // Queues a program; false when the pool is closed.
-    bool submit(std::uint64_t ticket, std::uint32_t stage, nanobind::bytes program);
+    // Queues a program; false when the pool is closed. Those of the lowest order are run first, of
+    // equal ones those of the lowest ticket.
+    bool submit(std::uint64_t ticket, std::uint32_t stage, std::int64_t order,
+                nanobind::bytes program);
 
     // Ends every thread and drops what is queued; idempotent. Call it without the GIL.
     void close();
@@ -63,7 +66,7 @@ private:
     int closing_ = -1;  // becomes readable when the pool is closed
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<Task> tasks_;
+    std::map<std::pair<std::int64_t, std::uint64_t>, Task> tasks_;  // by order and ticket
     bool closed_ = false;
     std::vector<std::thread> threads_;
 };

@@ -140,6 +140,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             defaults.pipeline,
             overlap=rng.random() < 0.85,
             speculate=rng.choice([*SPECULATION, "true"]),
+            ahead=rng.randint(1, 3),
             children=rng.choice([None, rng.randint(1, 12)]),
             candidates=rng.choice([None, rng.randint(1, 8)]),
             adaptive=rng.random() < 0.5,
@@ -166,7 +167,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         stages=rng.randint(1, 2),
         context=rng.choice([AMPLE, AMPLE, AMPLE, 2500]),
         step=rng.choice([0.0, 0.0002, 0.001]),
-        verdict=rng.choice([0.0, 0.001, 0.004]),
+        verdict=rng.choice([0.0, 0.001, 0.004, 0.02]),
         crashes=rng.choice([0.0, 0.1]),
         hopeless=rng.choice([0.0, 0.05]),
         aborts=rng.choice([0.0, 0.02]),
@@ -391,7 +392,7 @@ class LatePool:
         self._closing = False
         self._thread = threading.Thread(target=self._work, daemon=True)
 
-    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
+    def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
         delay = self._rng.random() * self._schedule.verdict
         if self._rng.random() < 0.03:
             delay *= _LATE

@@ -70,6 +70,7 @@ def test_the_defaults_of_the_islands_and_the_pipeline() -> None:
     usual = PipelineSettings(
         overlap=True,
         speculate="auto",
+        ahead=2,
         children=None,
         candidates=None,
         adaptive=True,

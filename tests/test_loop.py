@@ -94,7 +94,7 @@ class TablePool:
         self._ring = ring
         self._waiting: list[tuple[str, Evaluation]] = []
 
-    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
+    def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
         digest = hashlib.sha256(f"{stage} {program}".encode()).digest()
         quality = int.from_bytes(hashlib.sha256(program.encode()).digest()[:4], "big") / 2**32
         score = quality if stage == 0 else 1 - quality

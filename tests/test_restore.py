@@ -22,7 +22,7 @@ class NoPool:
     def __init__(self) -> None:
         self.stages: list[int] = []
 
-    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
+    def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
         self.stages.append(stage)
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:

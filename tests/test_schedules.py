@@ -184,7 +184,11 @@ def assert_guesses_show_what_is_pending(schedule: Schedule, life: Life) -> None:
             and event.id not in judged
             and life.history.calls[event.iteration].island == call.island
         ]
+        assert not set(call.ahead) & {event.id for event in known if isinstance(event, Child)}
+        pending += call.ahead
         assert bool(pending) == call.guessed
+        if not schedule.settings.prompts.history_tokens:
+            assert not call.ahead
         shown = call.prompt.count(", score pending\n")
         if schedule.context == AMPLE and schedule.settings.prompts.history_tokens:
             assert all(f"# Program {each}, score pending\n" in call.prompt for each in pending)
@@ -292,6 +296,7 @@ def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
         home.get(call.parent.partition(".")[0], call.island) != call.island
         for call in history.calls.values()
     )
+    totals["guesses on guesses"] += sum(bool(call.ahead) for call in history.calls.values())
     totals["aborted"] += sum(c.finish_reason == "abort" for c in history.children.values())
     totals["crashes"] += sum(v.failure is Failure.CRASH for v in history.verdicts.values())
     totals.update(f"refused: {reason}" for reason in history.refusals.elements())
@@ -305,6 +310,7 @@ def test_all_of_that_did_happen(totals: Counter[str]) -> None:
         "clean": 50,
         "right guesses": 80,
         "wrong guesses": 25,
+        "guesses on guesses": 10,
         "wasted tokens": 1000,
         "resumes": 100,
         "parents from elsewhere": 20,

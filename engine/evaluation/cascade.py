@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 class StagePool(Protocol):
     """What the cascade needs of `EvaluatorPool`."""
 
-    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
-        """Hand a program over, to be evaluated at one stage; never blocks."""
+    def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
+        """Hand a program over, to be evaluated at one stage after lower orders; never blocks."""
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return the verdicts that are in, waiting up to ``timeout`` seconds for the first."""
@@ -185,7 +185,14 @@ class Cascade:
         journey.stage = last if AUDITED in journey.metrics else journey.stage + 1
         while journey.stage < last and self._is_off(journey.stage, journey.iteration):
             journey.stage += 1
-        self._pool.submit(candidate_id=candidate_id, program=journey.program, stage=journey.stage)
+        # The oldest iteration first. Islands whose candidates were evaluated in turns would get
+        # their last verdicts together, and all decode while the evaluators have nothing.
+        self._pool.submit(
+            candidate_id=candidate_id,
+            program=journey.program,
+            stage=journey.stage,
+            order=journey.iteration,
+        )
 
     def _is_off(self, stage: int, iteration: int) -> bool:
         off = self._screens[stage].switched_off(iteration)

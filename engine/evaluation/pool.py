@@ -1,4 +1,4 @@
-"""A pool of evaluators: programs in, verdicts out, in the order in which they finish.
+"""A pool of evaluators: programs in, the most urgent first, and verdicts out as they are reached.
 
 Native threads, each bound to a core, hand programs to zygotes on the same core and score what
 comes back in this process; the programs themselves run in confined processes below the zygotes.
@@ -145,17 +145,21 @@ class EvaluatorPool:
     def evaluate(self, program: str) -> Evaluation:
         """Return the verdict of the full evaluation of ``program``, waiting for it."""
         future: Future[Evaluation] = Future()
-        if not self._put(program, self._stages - 1, future.set_result, counted=False):
+        if not self._put(program, self._stages - 1, 0, future.set_result, counted=False):
             return failed_evaluation(Failure.CRASH, _CLOSED)
         return future.result()
 
-    def submit(self, *, candidate_id: str, program: str, stage: int | None = None) -> None:
+    def submit(
+        self, *, candidate_id: str, program: str, stage: int | None = None, order: int = 0
+    ) -> None:
         """Queue ``program``; its verdict comes from `completed` under ``candidate_id``.
 
         Args:
             candidate_id: names the verdict.
             program: its text.
             stage: index of one of the problem's stages; None for the full evaluation.
+            order: a program runs before all of higher orders, and after those of its own that
+                were queued before it.
 
         Raises:
             RuntimeError: the pool is closed.
@@ -171,7 +175,7 @@ class EvaluatorPool:
         which = self._stages - 1 if stage is None else stage
         if not 0 <= which < self._stages:
             raise ValueError(f"Expected a stage from 0 to {self._stages - 1} but it is {which}")
-        if not self._put(program, which, deliver, counted=True):
+        if not self._put(program, which, order, deliver, counted=True):
             raise RuntimeError("the evaluator pool is closed")
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
@@ -221,7 +225,13 @@ class EvaluatorPool:
         self.close()
 
     def _put(
-        self, program: str, stage: int, deliver: Callable[[Evaluation], None], *, counted: bool
+        self,
+        program: str,
+        stage: int,
+        order: int,
+        deliver: Callable[[Evaluation], None],
+        *,
+        counted: bool,
     ) -> bool:
         """Queue a program and return True; False when the pool is closed."""
         with self._change:
@@ -231,7 +241,7 @@ class EvaluatorPool:
             ticket = next(self._tickets)
             self._awaited[ticket] = deliver
             self._in_flight += counted
-            self._workers.submit(ticket=ticket, stage=stage, program=data)
+            self._workers.submit(ticket=ticket, stage=stage, order=order, program=data)
             return True
 
     def _deliver(self, ticket: int, evaluation: Evaluation) -> None:

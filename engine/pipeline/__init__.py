@@ -3,6 +3,7 @@
 from engine.pipeline.calls import Calls
 from engine.pipeline.flight import Flight
 from engine.pipeline.limits import Limits, Load
+from engine.pipeline.reader import Reader
 from engine.pipeline.state import RunState
 
-__all__ = ["Calls", "Flight", "Limits", "Load", "RunState"]
+__all__ = ["Calls", "Flight", "Limits", "Load", "Reader", "RunState"]

@@ -2,8 +2,8 @@
 
 Each island is sequential in itself. Its next call is asked for when the verdicts of its last one
 are all in; once that one is decoded and they are not, the next call may begin on a guess of its
-parent. A guess that comes true is recorded and goes on as any call; a wrong one is given up, and
-what it had cost is recorded.
+parent, and once that is decoded too, the one after it. A guess that comes true is recorded and goes
+on as any call; a wrong one is given up, and what it had cost is recorded.
 
 Covers: choosing the island, composing and sending its call, confirming and giving up guesses. Does
 not cover what becomes of a child (``engine.loop``), whether guesses pay (``speculation.py``) or
@@ -13,12 +13,13 @@ which parent is guessed (``engine.search.predictor``).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from engine.core import Generation, Preference, Proposal
 from engine.inference import Decoder, LanguageModel, MissLedger
 from engine.pipeline.flight import Flight, Standing, spread
 from engine.pipeline.limits import Limits
+from engine.pipeline.reader import Reader
 from engine.pipeline.speculation import Speculation
 from engine.pipeline.state import RunState
 from engine.pipeline.warmest import WarmestParent
@@ -41,6 +42,7 @@ class Calls:
         operators: Mapping[str, Operator],
         model: LanguageModel,
         decoder: Decoder,
+        reader: Reader,
         limits: Limits,
         timeline: Timeline,
     ) -> None:
@@ -53,17 +55,21 @@ class Calls:
             operators: by name.
             model: the language model.
             decoder: decodes what is sent.
+            reader: reads the children of guesses.
             limits: on what may be under way.
             timeline: records what the model waits for.
         """
         self._search_settings = settings.search
         self._overlap = settings.pipeline.overlap
+        self._ahead = settings.pipeline.ahead
+        self._shows_pending = settings.prompts.history_tokens > 0
         self._end_early = settings.pipeline.end_early
         self._state = state
         self._search = state.search
         self._record = record
         self._operators = operators
         self._decoder = decoder
+        self._reader = reader
         self._limits = limits
         self._timeline = timeline
         self._speculation = Speculation(settings.pipeline.speculate)
@@ -76,10 +82,17 @@ class Calls:
         )
         self._flights: dict[int, Flight] = {}
         self._tickets = itertools.count()
-        self._guesses: dict[int, int] = {}  # by island: its guess's ticket
+        # By island, of its next call, the one after it, and so on:
+        self._guesses: list[list[int]] = [[] for _ in range(state.search.islands)]  # tickets
+        self._numbers: list[list[int]] = [[] for _ in range(state.search.islands)]  # iterations
         self._next = state.history.next_iteration
-        self._numbers: dict[int, int] = {}  # by island: its next call's iteration, if it has one
+        self._seconds: float | None = None
         self._passed: set[int] = set()  # islands that had a chance to guess and did not take it
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the last call took that was decoded to its end; None before the first one."""
+        return self._seconds
 
     @property
     def in_flight(self) -> int:
@@ -116,39 +129,51 @@ class Calls:
         if flight is None:
             return None
         flight.land(generation)
+        if not flight.left and flight.is_wanted:
+            self._seconds = flight.seconds
         self._clear_away(ticket)
         return flight if flight.standing is Standing.ASKED else None
 
-    def judge_guesses(self, news: Iterable[int]) -> list[Flight]:
+    def judge_guesses(self, news: Collection[int]) -> list[Flight]:
         """Confirm or give up each guess of which it is known, or nearly known, what it is.
 
         Args:
             news: islands for which verdicts have come in since the last time.
 
         Returns:
-            The flights that were confirmed; the children that they hold are to be taken now.
+            The flights that were confirmed; the children that they hold are to be taken now. What
+            they are found to be may decide on further guesses: judge again.
         """
         confirmed = []
-        for island in set(news) & set(self._guesses):
-            flight = self._flights[self._guesses[island]]
-            if not self._state.is_open(island):
+        for island, guesses in enumerate(self._guesses):
+            if guesses and not self._state.is_open(island):
+                flight = self._flights[guesses[0]]
                 asked = self._search.verify(flight.proposal)
                 if flight.is_like(asked):
                     confirmed.append(self._confirm(island))
                 else:
-                    self._give_up(island)
+                    # Those after it may still be right, unless they show children of this one.
+                    self._give_up(island, slice(None if self._shows_pending else 1))
                     self._send_asked(asked)
-            else:
-                likely = self._search.predict(flight.proposal.iteration, island=island)
-                if not flight.is_like(likely):  # other verdicts will hardly change it back
-                    self._give_up(island)
-                    self._send_guess(likely)
+                    self._review(island)
+            elif island in news:
+                self._review(island)
         return confirmed
+
+    def _review(self, island: int) -> None:
+        """Give up the first guess that is no longer likely, which other verdicts will hardly
+        change, and all after it.
+        """
+        for position, ticket in enumerate(self._guesses[island]):
+            flight = self._flights[ticket]
+            if not flight.is_like(self._search.predict(flight.proposal.iteration, island=island)):
+                self._give_up(island, slice(position, None))
+                return
 
     def wind_up(self) -> None:
         """Abort everything: children come back with what they have, guesses are given up."""
-        for island in list(self._guesses):
-            self._give_up(island)
+        for island in range(self._search.islands):
+            self._give_up(island, slice(None))
         for ticket, flight in self._flights.items():
             if flight.standing is Standing.ASKED:
                 self._decoder.abort(ticket)
@@ -158,7 +183,8 @@ class Calls:
         for ticket in self._flights:
             self._decoder.abort(ticket)
         self._flights.clear()
-        self._guesses.clear()
+        for guesses in self._guesses:
+            guesses.clear()
 
     # Whose turn it is.
 
@@ -173,15 +199,20 @@ class Calls:
         return self._state.least_recent(
             island
             for island in range(self._search.islands)
-            if not self._state.is_open(island) and island not in self._guesses
+            if not self._state.is_open(island) and not self._guesses[island]
         )
 
     def _guessable_island(self) -> int | None:
-        """Return an island whose call is decoded, its verdicts not in, if it is to guess."""
+        """Return an island whose calls are decoded, its verdicts not in, if it is to guess."""
         if not self._overlap:
             return None
-        busy = {flight.proposal.island for flight in self._flights.values() if flight.is_wanted}
-        free = set(range(self._search.islands)) - busy - self._passed
+        busy = {
+            flight.proposal.island
+            for flight in self._flights.values()
+            if flight.is_wanted and flight.left
+        }
+        far = {island for island, each in enumerate(self._guesses) if len(each) == self._ahead}
+        free = set(range(self._search.islands)) - busy - far - self._passed
         while (island := self._state.least_recent(filter(self._state.is_open, free))) is not None:
             if self._speculation.is_due():
                 return island
@@ -193,7 +224,7 @@ class Calls:
 
     def _begin_asked(self, island: int) -> bool:
         """Begin what the search asks for; return False if there is no room for its children."""
-        drawn = self._search.ask(self._number(island), island=island)
+        drawn = self._search.ask(self._number(island, 0), island=island)
         proposal, preference = self._warmest.choose(drawn)
         fits = self._fits(proposal)
         if fits:
@@ -202,32 +233,38 @@ class Calls:
 
     def _begin_guess(self, island: int) -> bool:
         """Begin what the search will probably ask for; return as `_begin_asked`."""
-        proposal = self._search.predict(self._number(island), island=island)
+        guesses = self._guesses[island]
+        before = (self._flights[ticket] for ticket in guesses)
+        proposal = self._search.predict(
+            self._number(island, len(guesses)),
+            island=island,
+            ahead=self._reader.pending(before) if self._shows_pending else (),
+        )
         fits = self._fits(proposal)
         if fits:
-            self._send_guess(proposal)
+            guesses.append(self._send(self._composed(proposal, standing=Standing.GUESSED)))
         return fits
 
     def _fits(self, proposal: Proposal) -> bool:
         in_flight = self._decoder.in_flight
         return not in_flight or in_flight + proposal.k <= self._limits.children
 
-    def _number(self, island: int) -> int:
-        """Return the iteration of an island's next call; a guess and what follows share one."""
-        if island not in self._numbers:
-            self._numbers[island] = self._next
+    def _number(self, island: int, position: int) -> int:
+        """Return the iteration of an island's next call, or of the one so many calls after it.
+
+        A guess and what takes its place share one.
+        """
+        numbers = self._numbers[island]
+        while len(numbers) <= position:
+            numbers.append(self._next)
             self._next += 1
-        return self._numbers[island]
+        return numbers[position]
 
     def _send_asked(self, proposal: Proposal, preference: Preference | None = None) -> None:
         flight = self._composed(proposal, standing=Standing.ASKED)
         flight.preference = preference
         self._record_call(flight)
         self._send(flight)
-
-    def _send_guess(self, proposal: Proposal) -> None:
-        flight = self._composed(proposal, standing=Standing.GUESSED)
-        self._guesses[proposal.island] = self._send(flight)
 
     def _composed(self, proposal: Proposal, *, standing: Standing) -> Flight:
         if not self._decoder.in_flight:
@@ -246,12 +283,13 @@ class Calls:
                 prompt, island=proposal.island, compactions=proposal.compactions
             ),
             known=history.events,
+            ahead=tuple(each.id for each in proposal.pending if each.id not in history.children),
             standing=standing,
         )
 
     def _record_call(self, flight: Flight) -> None:
         self._record(flight.call())
-        del self._numbers[flight.proposal.island]
+        del self._numbers[flight.proposal.island][0]
         self._passed.discard(flight.proposal.island)
 
     def _send(self, flight: Flight) -> int:
@@ -269,8 +307,8 @@ class Calls:
     # What becomes of them.
 
     def _confirm(self, island: int) -> Flight:
-        """Record a guess that came true."""
-        ticket = self._guesses.pop(island)
+        """Record an island's first guess, which came true."""
+        ticket = self._guesses[island].pop(0)
         flight = self._flights[ticket]
         self._speculation.judge(right=True, seconds=flight.seconds)
         self._record_call(flight)
@@ -278,14 +316,15 @@ class Calls:
         self._clear_away(ticket)
         return flight
 
-    def _give_up(self, island: int) -> None:
-        """Abort a wrong guess; what it cost is recorded when its children are back."""
-        ticket = self._guesses.pop(island)
-        flight = self._flights[ticket]
-        self._speculation.judge(right=False, seconds=flight.seconds)
-        flight.standing = Standing.DROPPED
-        self._decoder.abort(ticket)
-        self._clear_away(ticket)
+    def _give_up(self, island: int, which: slice) -> None:
+        """Abort guesses; what they cost is recorded when their children are back."""
+        for ticket in self._guesses[island][which]:
+            flight = self._flights[ticket]
+            self._speculation.judge(right=False, seconds=flight.seconds)
+            flight.standing = Standing.DROPPED
+            self._decoder.abort(ticket)
+            self._clear_away(ticket)
+        del self._guesses[island][which]
 
     def _clear_away(self, ticket: int) -> None:
         """Forget a flight whose children are all back, unless it is still a guess."""

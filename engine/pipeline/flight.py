@@ -40,6 +40,7 @@ class Flight:
         numbers: indices of the children that are decoded: all, or those that a death left out.
         misses: why prompt tokens are computed.
         known: events that stood in the log when the prompt was composed.
+        ahead: ids of the pending entries in it that were not in the log then.
         standing: see `Standing`.
         preference: why the parent is not the one that the search drew.
         left: children that are not back.
@@ -55,6 +56,7 @@ class Flight:
     numbers: Sequence[int]
     misses: CallMisses
     known: int
+    ahead: tuple[str, ...]
     standing: Standing
     preference: Preference | None = None
     left: int = 0
@@ -95,6 +97,10 @@ class Flight:
         """Whether its children may still become candidates."""
         return self.standing is not Standing.DROPPED
 
+    def child_id(self, generation: Generation) -> str:
+        """Return the id of the child that a generation makes."""
+        return f"{self.proposal.iteration}.{self.numbers[generation.index]}"
+
     def child(
         self, generation: Generation, *, program: str | None, refusal: Refusal | None
     ) -> Child:
@@ -102,7 +108,7 @@ class Flight:
         proposal, index = self.proposal, self.numbers[generation.index]
         cached = generation.cached_prompt_tokens
         return Child(
-            id=f"{proposal.iteration}.{index}",
+            id=self.child_id(generation),
             iteration=proposal.iteration,
             index=index,
             parent=proposal.parent.id,
@@ -129,6 +135,7 @@ class Flight:
             operator=proposal.operator,
             k=proposal.k,
             known=self.known,
+            ahead=self.ahead,
             guessed=self.standing is Standing.GUESSED,
             prompt=self.prompt.text,
             prompt_tokens=len(self.prompt.token_ids),

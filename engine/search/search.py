@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.core import Candidate, Direction, Evaluation, Proposal, Refusal, Turn
+from engine.core import Candidate, Direction, Evaluation, Pending, Proposal, Refusal, Turn
 from engine.search.cost_aware import CostAwareWidth
 from engine.search.island import Island
 from engine.search.parents import best_of, choose_parent, normalised
@@ -93,7 +93,13 @@ class Search:
         return len(self._islands)
 
     def ask(
-        self, iteration: int, *, island: int, parent_id: str | None = None, k: int | None = None
+        self,
+        iteration: int,
+        *,
+        island: int,
+        parent_id: str | None = None,
+        k: int | None = None,
+        ahead: tuple[Pending, ...] = (),
     ) -> Proposal:
         """Return the proposal of an island's iteration, given everything that was told so far.
 
@@ -102,6 +108,7 @@ class Search:
             island: its number.
             parent_id: of the parent to take instead of the one that chance chooses.
             k: children to ask for instead of as many as the width policy chooses.
+            ahead: candidates of the island that were not admitted yet, to show as pending.
 
         Raises:
             ValueError: there is no such island, or no valid candidate was told yet, or none of
@@ -134,19 +141,19 @@ class Search:
             lineage=lineage,
             compactions=home.compactions,
             island=island,
-            pending=home.pending if self._prompts.history_tokens else (),
+            pending=home.pending + ahead if self._prompts.history_tokens else (),
         )
 
-    def predict(self, iteration: int, *, island: int) -> Proposal:
+    def predict(self, iteration: int, *, island: int, ahead: tuple[Pending, ...] = ()) -> Proposal:
         """Return what `ask` is expected to return once the verdicts that are out are in.
 
         The parent is the predictor's guess. What is shown is what is known now; the programs
-        without a verdict are shown as such.
+        without a verdict are shown as such, and so are those ``ahead``.
 
         Raises:
             ValueError: as `ask`.
         """
-        drawn = self.ask(iteration, island=island)
+        drawn = self.ask(iteration, island=island, ahead=ahead)
         home = self._home(island)
         best = best_of(home.candidates, self._direction).id
         again = home.last_parent or drawn.parent.id
@@ -156,7 +163,7 @@ class Search:
         )
         if guess == drawn.parent.id:
             return drawn
-        return self.ask(iteration, island=island, parent_id=guess)
+        return self.ask(iteration, island=island, parent_id=guess, ahead=ahead)
 
     def verify(self, proposal: Proposal) -> Proposal:
         """Return what `ask` returns now for a predicted proposal's iteration.

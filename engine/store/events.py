@@ -43,7 +43,9 @@ class Call:
     Attributes:
         island: for which it is.
         known: events that stood in the log when it was composed. Asked again by a search that
-            knows those, it is the same.
+            knows those, and that the candidates ``ahead`` are pending, it is the same.
+        ahead: ids of candidates that it was composed to show though they were not recorded then:
+            children of a guess that has come true since.
         guessed: whether it was begun before the verdicts that its parent depends on.
         preference: why the parent is not the one that the search drew; None if it is.
     """
@@ -55,6 +57,7 @@ class Call:
     operator: str
     k: int
     known: int
+    ahead: tuple[str, ...] = ()
     guessed: bool
     prompt: str
     prompt_tokens: int
@@ -240,7 +243,7 @@ def from_json(kind: str, body: str) -> Event:
     if kind == Session.KIND:
         return Session(**fields)
     if kind == Call.KIND:
-        for name in ("temperatures", "seeds"):
+        for name in ("ahead", "temperatures", "seeds"):
             fields[name] = tuple(fields[name])
         preference = fields.pop("preference")
         return Call(**fields, preference=None if preference is None else Preference(**preference))

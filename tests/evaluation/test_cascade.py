@@ -68,9 +68,11 @@ class NumberPool:
         self._waiting: deque[tuple[str, Evaluation]] = deque()
         self._shuffled = shuffled
         self.runs: list[tuple[str, int]] = []
+        self.orders: dict[str, set[int]] = {}
 
-    def submit(self, *, candidate_id: str, program: str, stage: int) -> None:
+    def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
         self.runs.append((candidate_id, stage))
+        self.orders.setdefault(candidate_id, set()).add(order)
         self._waiting.append((candidate_id, self._judge(program, stage)))
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
@@ -212,6 +214,14 @@ def test_a_candidate_is_in_flight_until_its_last_stage_is_over() -> None:
     assert setting.cascade.in_flight == 1
     assert [name for name, _ in setting.cascade.completed(timeout=None)] == ["a"]
     assert setting.cascade.in_flight == 0
+
+
+def test_every_stage_of_an_earlier_iteration_comes_before_a_later_one() -> None:
+    setting = Setting("tiny", "small")
+    setting.iterate(7, {"a": "1 2", "b": "2 1 1:error"})
+    setting.iterate(-1, {"initial": "1 1"})
+    assert setting.stages_of("a") == [0, 1, 2]
+    assert setting.pool.orders == {"a": {7}, "b": {7}, "initial": {-1}}
 
 
 # Who goes on.

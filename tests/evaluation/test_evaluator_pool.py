@@ -26,6 +26,14 @@ def double(values, offset):
 """
 
 
+def test_lower_orders_run_first_and_equal_ones_as_they_were_queued(double: Problem) -> None:
+    with EvaluatorPool(problem=double, workers=1) as pool:
+        pool.submit(candidate_id="first", program=SLOW, order=-2)  # busy while the others come
+        for name, order in (("last", 2), ("b", 1), ("c", 1), ("a", -1)):
+            pool.submit(candidate_id=name, program=double.initial_program, order=order)
+        assert list(collect(pool)) == ["first", "a", "b", "c", "last"]
+
+
 def test_verdicts_come_back_under_their_ids(double: Problem) -> None:
     with EvaluatorPool(problem=double, workers=2) as pool:
         assert pool.completed(timeout=None) == []

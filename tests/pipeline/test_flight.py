@@ -69,6 +69,7 @@ def flight(standing: Standing = Standing.ASKED, **changes: Any) -> Flight:
         "numbers": range(4),
         "misses": CallMisses([Miss.COLD, Miss.NEW, Miss.ALIGNMENT]),
         "known": 23,
+        "ahead": ("6.0", "6.1"),
         "standing": standing,
     }
     return Flight(**parts | changes)
@@ -169,6 +170,7 @@ def test_the_event_of_a_call() -> None:
         operator="echo",
         k=4,
         known=23,
+        ahead=("6.0", "6.1"),
         guessed=False,
         prompt="do it",
         prompt_tokens=3,
