@@ -2,7 +2,7 @@
 
 Covers: composing the groups under ``engine/conf``, offering every folder in ``evaluators`` as a
 problem, errors that list the valid keys and values, sweeps, and saving a run's settings and reading
-them back. Does not cover the bounds of the values: ``engine.settings``.
+them back. Does not cover the bounds of the values: ``engine.bounds``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from engine.bounds import check
 from engine.core import UserError
 from engine.problem import shipped
-from engine.settings import RunSettings, check
+from engine.settings import RunSettings
 
 _CONF = Path(__file__).parent / "conf"
 
@@ -167,6 +168,7 @@ _TEXT_KEYS = (
     "cache.folder",
     "cache.server",
     "pipeline.speculate",
+    "pool.sources",
     "data",
     "runs",
     "name",
@@ -205,6 +207,12 @@ def _values(config: DictConfig) -> dict[str, Any]:
     values["problem"] = str(_full(values["problem"]["path"], "problem.path"))
     if values["data"] is not None:
         values["data"] = str(_full(values["data"], "data", "a file or a folder, or null"))
+    sources = values["pool"]["sources"]
+    if isinstance(sources, str):  # the one of a command line
+        sources = [sources]
+    if isinstance(sources, list):
+        sources = [str(_full(each, "pool.sources", "folders")) for each in sources]
+    values["pool"]["sources"] = sources
     model, cache = values["model"], values["cache"]
     ours = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
     if model["cache_dir"] is None:
@@ -261,6 +269,10 @@ def _build(kind: type[_T], values: object, *, key: str) -> _T:
 def _typed(kind: Any, value: object, key: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return _build(cast(type, kind), value, key=f"{key}.")
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise UserError(f"{key} is {value!r}; it must be a list, as in {key}=[A,B]")
+        return tuple(_typed(get_args(kind)[0], each, key) for each in value)
     if get_origin(kind) is dict:
         if not isinstance(value, dict):
             raise UserError(f"{key} is {value!r}; it must be a mapping")

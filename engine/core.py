@@ -434,5 +434,6 @@ class Refusal(enum.StrEnum):
     UNDEFINED = "undefined"  # it would read a name that nothing defines
     UNCHANGED = "unchanged"  # the same program as its parent, by normalised AST
     DUPLICATE = "duplicate"  # the same program as an earlier child, by normalised AST
+    SIMILAR = "similar"  # nearly the same as one of its island's programs, by embedding
     LONG = "long"  # too long to be shown to the model as a parent
     BUDGET = "budget"  # the run's budget was reached first

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from engine.budget import Account
 from engine.core import Evaluation, Generation, Refusal
 from engine.evaluation import SwitchedOff
 from engine.inference import MOST_AT_ONCE, Decoder, LanguageModel
@@ -109,7 +110,9 @@ class Loop:
             search=restored.state.search,
             tokenizer=model,
             longest_parent=min(each.longest_parent for each in operators.values()),
+            novelty=settings.search.novelty,
         )
+        self._account = Account(settings.budget, self._history)
         self._deadline = time.monotonic() + self._seconds_left()
         self._held_back: list[Child] = []  # candidates, while nothing may overlap
         self._observed = time.monotonic()
@@ -156,7 +159,8 @@ class Loop:
                 for flight in confirmed:
                     for generation in flight.held:
                         self._take(flight, generation)
-            calls.ask(candidates=self._evaluator.in_flight)
+            if not self._is_spent():
+                calls.ask(candidates=self._evaluator.in_flight)
         self._timeline.count(Queue.CHILDREN, decoder.in_flight)
         self._observe(calls, decoder)
         return bool(calls.in_flight or self._evaluator.in_flight)
@@ -221,5 +225,4 @@ class Loop:
 
     def _is_spent(self) -> bool:
         """Whether the budget allows no further candidate."""
-        full = self._history.admitted >= self._settings.budget.candidates
-        return full or time.monotonic() >= self._deadline
+        return self._account.reached is not None or time.monotonic() >= self._deadline

@@ -87,6 +87,16 @@ def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
     )
 
 
+def read_direction(folder: Path) -> Direction:
+    """Return whether the problem in ``folder`` is maximised, without loading the rest of it.
+
+    Raises:
+        UserError: there is no such problem, or its declaration is not complete.
+    """
+    direction: Direction = _read_declaration(folder / "problem.yaml")["direction"]
+    return direction
+
+
 def _find_data(data: Path) -> Path:
     data = data.expanduser().absolute()
     if not data.exists():

@@ -4,8 +4,8 @@
     python -m engine.run resume=runs/NAME
     python -m engine.run --multirun search.k=1,2,4,8 seed=0,1,2
 
-The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when the budget is spent, 2 for
-bad input, 130 after Ctrl-C.
+The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when a limit of the budget
+is reached, 2 for bad input, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,32 +17,27 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import engine
 from engine import config
+from engine.budget import Account, ended_by
 from engine.core import INITIAL, Problem, UserError
+from engine.embedding import NGramEmbedder
 from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
-from engine.inference import (
-    KVServer,
-    LanguageModel,
-    chunk_tokens,
-    find_weights,
-    is_cpu_build,
-    kv_server,
-    kv_transfer,
-    prepare,
-)
+from engine.inference import LanguageModel, ModelEmbedder, prepare
 from engine.loop import Loop
+from engine.model import model_loader
+from engine.pool import seeds
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
 from engine.restore import new_cascade, replay, restore, told_cascade
 from engine.settings import RunSettings
-from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
+from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE
 
@@ -79,21 +74,21 @@ def _start(settings: RunSettings) -> int:
     cores = _share_out_cores(settings)
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = _problem(settings)
-    weights = find_weights(settings.model)
     with (
-        _kv_server(settings, weights) as server,  # starts while the rest does
+        model_loader(settings) as load,  # what it starts does so while the rest does
         EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
     ):
         verdict = _first_verdict(new_cascade(settings, problem, pool), problem)
         _check_sandbox(settings, pool, cores)
-        with _language_model(settings, weights, server) as model:
+        with closing(load()) as model:
             operators = _operators(settings, problem, model)
             _check_length(problem, model, operators)
+            begun = _seeds(settings, problem, pool, model, operators)
             session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
             create_run(
                 folder,
                 write_config=lambda path: config.save(settings, path),
-                events=[session, verdict],
+                events=[session, verdict, *begun],
             )
             with EventLog(folder, session=session.number) as log:
                 run = _Run(folder=folder, settings=settings, problem=problem)
@@ -121,13 +116,12 @@ def _resume(arguments: Sequence[str]) -> int:
                 "scores would not compare; bring the files back, or start a new run"
             )
         run = _Run(folder=folder, settings=settings, problem=problem)
-        if history.is_spent(settings.budget):
-            return run.finish(history, stopped=False)
-        weights = find_weights(settings.model)
+        if Account(settings.budget, history).is_closed:
+            return run.finish(history, log.events(), stopped=False)
         with (
-            _kv_server(settings, weights) as server,
+            model_loader(settings) as load,
             EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
-            _language_model(settings, weights, server) as model,
+            closing(load()) as model,
         ):
             _check_sandbox(settings, pool, cores)
             return run.evolve(log, pool, model, _operators(settings, problem, model))
@@ -180,17 +174,29 @@ class _Run:
                 timeline=timeline,
                 bell=bell,
             ).run()
-        return self.finish(history, stopped=stopped())
+        return self.finish(history, log.events(), stopped=stopped())
 
-    def finish(self, history: RunHistory, *, stopped: bool) -> int:
-        """Write and print the results; return the exit code."""
+    def finish(self, history: RunHistory, events: Iterable[Recorded], *, stopped: bool) -> int:
+        """Write and print the results; return the exit code.
+
+        Args:
+            history: of the run.
+            events: that it is the history of.
+            stopped: whether the user asked for an end.
+        """
+        budget, direction = self.settings.budget, self.problem.direction
+        is_over = Account(budget, history).is_closed
         summary = write_results(
-            folder=self.folder, settings=self.settings, problem=self.problem, history=history
+            folder=self.folder,
+            settings=self.settings,
+            problem=self.problem,
+            history=history,
+            ended_by=ended_by(budget, events, direction=direction) if is_over else None,
         )
         best = history.best
         program = None if best is None else history.program_of(best.candidate)
         print_result(folder=self.folder, summary=summary, program=program)
-        if stopped and not history.is_spent(self.settings.budget):
+        if stopped and not is_over:
             print(f"Stopped. Go on with: python -m engine.run resume={self.folder}")
             return 130
         return 0
@@ -230,34 +236,6 @@ def _first_verdict(cascade: Cascade, problem: Problem) -> Verdict:
     return Verdict.of(INITIAL, evaluation, program=problem.initial_program)
 
 
-@contextmanager
-def _kv_server(settings: RunSettings, weights: Path) -> Iterator[KVServer | None]:
-    """Hold the run's LMCache server, if it is to have one; it outlives the model."""
-    if settings.cache.kind == "none":
-        yield None
-        return
-    tokens = chunk_tokens(settings=settings.model, folder=weights)
-    with kv_server(settings.cache, chunk_tokens=tokens, on_gpu=not is_cpu_build()) as server:
-        yield server
-
-
-@contextmanager
-def _language_model(
-    settings: RunSettings, weights: Path, server: KVServer | None
-) -> Iterator[LanguageModel]:
-    _log.info("loading %s", settings.model.name)
-    model = LanguageModel(
-        settings=settings.model,
-        folder=weights,
-        seed=settings.seed,
-        kv_transfer=kv_transfer(server, weights=weights),
-    )
-    try:
-        yield model
-    finally:
-        model.close()
-
-
 def _operators(
     settings: RunSettings, problem: Problem, model: LanguageModel
 ) -> Mapping[str, Operator]:
@@ -283,6 +261,27 @@ def _check_length(
                 f"operator {name} has room for {max(0, operator.longest_parent)} beside its task; "
                 "raise model.max_model_len"
             )
+
+
+def _seeds(
+    settings: RunSettings,
+    problem: Problem,
+    pool: EvaluatorPool,
+    model: LanguageModel,
+    operators: Mapping[str, Operator],
+) -> list[Event]:
+    """Evaluate the programs that the run is to begin with besides the initial one."""
+    longest = min(operator.longest_parent for operator in operators.values())
+    by_model = settings.pool.embedding == "model"
+    return seeds(
+        settings.pool,
+        problem=problem,
+        evaluators=pool,
+        embedder=ModelEmbedder(model) if by_model else NGramEmbedder(),
+        fits=lambda program: len(model.encode(program)) <= longest,
+        islands=settings.islands.count,
+        seed=settings.seed,
+    )
 
 
 @contextmanager

@@ -1,32 +1,12 @@
-"""What a run is configured with, as frozen values that were checked once.
+"""What a run is configured with, as frozen values.
 
-Covers: the settings, their bounds and the error that names the key at fault. Does not cover where
-they come from: ``engine.config`` composes them from Hydra groups and the command line.
+Does not cover where they come from (``engine.config`` composes them from Hydra groups and the
+command line) or which values are allowed (``engine.bounds``).
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from engine.core import UserError
-
-CACHES = ("none", "lmcache")
-DRAFTS = ("none", "ngram")
-OPERATORS = ("infill", "rewrite", "diff")
-LAYOUTS = ("classic", "stable", "transcript")
-SPECULATION = ("true", "false", "auto")
-WIDTHS = ("fixed", "turboevolve", "cost_aware")
-MOST_CHILDREN = 4096
-MOST_ISLANDS = 1024
-MOST_WORKERS = 1024
-MOST_SCORES = 1 << 20
-MOST_TOKENS = 1 << 24
-FEWEST_SCORES = 16
-"""Scores without which a cheap stage has no threshold."""
-_NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +15,7 @@ class ModelSettings:
 
     Attributes:
         name: the preset's name.
+        kind: ``vllm``, or ``mutation`` for none: see ``engine.mutation``.
         path: folder or hub id of the weights; None for the embedded SmolLM2-135M-Instruct.
         cache_dir: folder in which the embedded model is kept.
         max_model_len: the longest prompt plus completion, in tokens.
@@ -47,6 +28,7 @@ class ModelSettings:
     """
 
     name: str
+    kind: str
     path: str | None
     cache_dir: str
     max_model_len: int
@@ -79,8 +61,17 @@ class CacheSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParentSettings:
-    """rEVOLVE's hybrid choice of the parent; see ``engine.search.parents``."""
+    """How the parent is chosen; see ``engine.search.parents``, and there the policy's module.
 
+    Attributes:
+        policy: its name; it has the parameters of its source but for those below.
+        p_elite: of ``hybrid``: how often the best candidate is taken.
+        p_uniform: of ``hybrid``: how often any candidate.
+        gamma: of ``hybrid`` and ``power``: exponent of the scores' weights.
+        epsilon: of both: the least share of the span from the worst score to the best.
+    """
+
+    policy: str
     p_elite: float
     p_uniform: float
     gamma: float
@@ -97,6 +88,8 @@ class SearchSettings:
         temperature_max: that of the last one.
         prefer_cached: how far from the drawn parent's score, as a share of the span of the scores,
             that of another may be that is taken because more of its prompt is cached; 0: never.
+        novelty: the largest cosine that a child's embedding, of syntax n-grams, may have with one
+            of its island's programs; None for any.
         failures: how many of the last failed attempts at changing the parent a prompt shows.
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0.
@@ -106,6 +99,7 @@ class SearchSettings:
     temperature_min: float
     temperature_max: float
     prefer_cached: float
+    novelty: float | None
     failures: int
     parent: ParentSettings
     operators: dict[str, float]
@@ -140,6 +134,26 @@ class IslandSettings:
     count: int
     migrate_every: int
     migrants: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoolSettings:
+    """What a run starts from besides the problem's initial program; see ``engine.pool``.
+
+    Attributes:
+        sources: folders of programs, or of other runs.
+        most_of_run: how many programs of a run are taken, the best.
+        embedding: what programs are clustered by: ``ngrams`` of their syntax, or the hidden states
+            of the served ``model``.
+        mixing: d, the share of a cluster that is exchanged for good programs of others.
+        elites: rho, the share of it that is not.
+    """
+
+    sources: tuple[str, ...]
+    most_of_run: int
+    embedding: str
+    mixing: float
+    elites: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,16 +205,43 @@ class PromptSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PriceSettings:
+    """Prices of a million tokens, all in the same currency, whichever it is.
+
+    Attributes:
+        prompt: of prompt tokens that were computed, for each child.
+        cached_prompt: of those that the prefix cache served.
+        generated: of tokens sampled.
+    """
+
+    prompt: float
+    cached_prompt: float
+    generated: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BudgetSettings:
-    """When a run ends: whichever comes first, counted over all its sessions.
+    """When a run ends: whichever comes first, counted over all its sessions; see ``engine.budget``.
+
+    Each is None for no limit, but not all of the first four.
 
     Attributes:
         candidates: evaluated programs, the initial one not counted.
-        seconds: wall seconds; None for no limit.
+        seconds: wall seconds.
+        tokens: generated tokens, those of guesses that came to nothing included.
+        money: what prompts and answers cost at these prices.
+        target: a score at which the run has what it wants.
+        patience: candidates in a row that are no better than the best.
+        prices: what tokens cost.
     """
 
-    candidates: int
+    candidates: int | None
     seconds: float | None
+    tokens: int | None
+    money: float | None
+    target: float | None
+    patience: int | None
+    prices: PriceSettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -256,6 +297,7 @@ class RunSettings:
     search: SearchSettings
     width: WidthSettings
     islands: IslandSettings
+    pool: PoolSettings
     pipeline: PipelineSettings
     prompts: PromptSettings
     budget: BudgetSettings
@@ -264,236 +306,3 @@ class RunSettings:
     runs: str
     name: str | None
     seed: int
-
-
-def check(settings: RunSettings) -> None:
-    """Check every bound.
-
-    Raises:
-        UserError: names the key, its value and what it must be.
-    """
-    _check_search(settings.search)
-    _check_width(settings.width)
-    _check_islands(settings.islands)
-    _check_pipeline(settings.pipeline)
-    _check_prompts(settings.prompts)
-    _check_budget(settings.budget)
-    _check_evaluation(settings.evaluation)
-    _check_model(settings.model)
-    _check_draft(settings)
-    _check_cache(settings.cache)
-    _require(settings.data != "", "data", settings.data, "a file or a folder, or null")
-    _require(settings.runs != "", "runs", settings.runs, "a folder")
-    _require(
-        settings.name is None or _is_folder_name(settings.name),
-        "name",
-        settings.name,
-        f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null",
-    )
-    _require(0 <= settings.seed < 2**63, "seed", settings.seed, "between 0 and 2^63 - 1")
-
-
-def _check_search(search: SearchSettings) -> None:
-    _require(search.k >= 1, "search.k", search.k, "1 or more")
-    _require(search.k <= MOST_CHILDREN, "search.k", search.k, f"at most {MOST_CHILDREN}")
-    _require(
-        0 < search.temperature_min < math.inf,
-        "search.temperature_min",
-        search.temperature_min,
-        "above 0 and finite",
-    )
-    _require(
-        search.temperature_min <= search.temperature_max < math.inf,
-        "search.temperature_max",
-        search.temperature_max,
-        f"finite and at least search.temperature_min ({search.temperature_min})",
-    )
-    _require(
-        0 <= search.prefer_cached <= 1, "search.prefer_cached", search.prefer_cached, "from 0 to 1"
-    )
-    _require(search.failures >= 0, "search.failures", search.failures, "0 or more")
-    _check_parent(search.parent)
-    _check_operators(search.operators)
-
-
-def _check_width(width: WidthSettings) -> None:
-    _require(width.kind in WIDTHS, "width.kind", width.kind, f"one of {', '.join(WIDTHS)}")
-    _require(width.k_min >= 1, "width.k_min", width.k_min, "1 or more")
-    _require(
-        width.k_min <= width.k_max <= MOST_CHILDREN,
-        "width.k_max",
-        width.k_max,
-        f"from width.k_min ({width.k_min}) to {MOST_CHILDREN}",
-    )
-
-
-def _check_islands(islands: IslandSettings) -> None:
-    for key, least, most in (
-        ("count", 1, MOST_ISLANDS),
-        ("migrate_every", 0, math.inf),
-        ("migrants", 1, math.inf),
-    ):
-        value = getattr(islands, key)
-        bounds = f"{least} or more" if most == math.inf else f"from {least} to {most}"
-        _require(least <= value <= most, f"islands.{key}", value, bounds)
-
-
-def _check_pipeline(pipeline: PipelineSettings) -> None:
-    speculate, known = pipeline.speculate, ", ".join(SPECULATION)
-    _require(speculate in SPECULATION, "pipeline.speculate", speculate, f"one of {known}")
-    _require(pipeline.ahead >= 1, "pipeline.ahead", pipeline.ahead, "1 or more")
-    for key in ("children", "candidates"):
-        limit = getattr(pipeline, key)
-        _require(
-            limit is None or limit >= 1, f"pipeline.{key}", limit, "1 or more, or null for no limit"
-        )
-
-
-def _check_prompts(prompts: PromptSettings) -> None:
-    layout, known = prompts.layout, ", ".join(LAYOUTS)
-    _require(layout in LAYOUTS, "prompts.layout", layout, f"one of {known}")
-    for key in ("history_tokens", "growth_tokens"):
-        tokens = getattr(prompts, key)
-        _require(0 <= tokens <= MOST_TOKENS, f"prompts.{key}", tokens, f"0 to {MOST_TOKENS}")
-
-
-def _check_budget(budget: BudgetSettings) -> None:
-    _require(budget.candidates >= 0, "budget.candidates", budget.candidates, "0 or more")
-    _require(
-        budget.seconds is None or 0 <= budget.seconds < math.inf,
-        "budget.seconds",
-        budget.seconds,
-        "0 or more and finite, or null for no limit",
-    )
-
-
-def _check_evaluation(evaluation: EvaluationSettings) -> None:
-    workers, cascade = evaluation.workers, evaluation.cascade
-    _require(workers >= 1, "evaluation.workers", workers, "1 or more")
-    _require(workers <= MOST_WORKERS, "evaluation.workers", workers, f"at most {MOST_WORKERS}")
-    key = "evaluation.cascade"
-    _require(0 < cascade.keep <= 1, f"{key}.keep", cascade.keep, "above 0 and at most 1")
-    _require(0.001 <= cascade.audit <= 1, f"{key}.audit", cascade.audit, "from 0.001 to 1")
-    _require(
-        -1 <= cascade.correlation_min <= 1,
-        f"{key}.correlation_min",
-        cascade.correlation_min,
-        "from -1 to 1",
-    )
-    _require(
-        FEWEST_SCORES <= cascade.window <= MOST_SCORES,
-        f"{key}.window",
-        cascade.window,
-        f"from {FEWEST_SCORES} to {MOST_SCORES}",
-    )
-
-
-def _check_model(model: ModelSettings) -> None:
-    _require(model.path != "", "model.path", model.path, "a folder or a hub id, or null")
-    _require(model.max_model_len >= 256, "model.max_model_len", model.max_model_len, "256 or more")
-    _require(
-        1 <= model.max_tokens < model.max_model_len,
-        "model.max_tokens",
-        model.max_tokens,
-        f"1 or more and below model.max_model_len ({model.max_model_len})",
-    )
-    _require(model.kv_cache_gb >= 1, "model.kv_cache_gb", model.kv_cache_gb, "1 or more")
-    _require(
-        0 < model.gpu_memory_utilization <= 1,
-        "model.gpu_memory_utilization",
-        model.gpu_memory_utilization,
-        "above 0 and at most 1",
-    )
-    _require(
-        model.threads is None or model.threads >= 1,
-        "model.threads",
-        model.threads,
-        "1 or more, or null for all cores",
-    )
-
-
-def _check_draft(settings: RunSettings) -> None:
-    draft = settings.model.draft
-    _require(draft in DRAFTS, "model.draft", draft, " or ".join(DRAFTS))
-    _require(
-        draft == "none" or not settings.search.operators.get("infill"),
-        "model.draft",
-        draft,
-        "none with operator infill, which bans tokens: vLLM can't ban them in drafts; or give "
-        "search.operators.infill=0",
-    )
-
-
-def _check_cache(cache: CacheSettings) -> None:
-    kinds = " or ".join(CACHES)
-    _require(cache.kind in CACHES, "cache.kind", cache.kind, f"{kinds}: give cache={CACHES[-1]}")
-    _require(
-        0.1 <= cache.memory_gb < math.inf,
-        "cache.memory_gb",
-        cache.memory_gb,
-        "0.1 or more and finite",
-    )
-    _require(
-        0.1 <= cache.disk_gb < math.inf, "cache.disk_gb", cache.disk_gb, "0.1 or more and finite"
-    )
-    _require(
-        cache.server is None or _is_loopback(cache.server),
-        "cache.server",
-        cache.server,
-        "127.0.0.1:PORT of a server on this machine, or null to start one",
-    )
-
-
-def _is_loopback(server: str) -> bool:
-    host, _, port = server.partition(":")
-    return (
-        host == "127.0.0.1"
-        and re.fullmatch("[1-9][0-9]{0,4}", port) is not None
-        and int(port) < 1 << 16
-    )
-
-
-def _is_folder_name(name: str) -> bool:
-    return (
-        name not in ("", ".", "..")
-        and "/" not in name
-        and name.isprintable()
-        and len(name.encode()) <= _NAME_BYTES
-    )
-
-
-def _check_parent(parent: ParentSettings) -> None:
-    _require(0 <= parent.p_elite <= 1, "search.parent.p_elite", parent.p_elite, "from 0 to 1")
-    _require(
-        parent.p_uniform >= 0 and parent.p_elite + parent.p_uniform <= 1,
-        "search.parent.p_uniform",
-        parent.p_uniform,
-        "from 0 to 1 - search.parent.p_elite",
-    )
-    _require(
-        0 <= parent.gamma < math.inf, "search.parent.gamma", parent.gamma, "0 or more and finite"
-    )
-    _require(
-        0 < parent.epsilon <= 1, "search.parent.epsilon", parent.epsilon, "above 0 and at most 1"
-    )
-
-
-def _check_operators(operators: Mapping[str, float]) -> None:
-    unknown = sorted(set(operators) - set(OPERATORS))
-    if unknown:
-        raise UserError(
-            f"search.operators has no operator {unknown[0]!r}; valid: {', '.join(OPERATORS)}"
-        )
-    for name, weight in operators.items():
-        _require(0 <= weight < math.inf, f"search.operators.{name}", weight, "0 or more and finite")
-    _require(
-        0 < sum(operators.values()) < math.inf,
-        "search.operators",
-        dict(operators),
-        "a mix with at least one weight above 0, and a finite sum",
-    )
-
-
-def _require(holds: bool, key: str, value: object, must_be: str) -> None:
-    if not holds:
-        raise UserError(f"{key} is {value!r}; it must be {must_be}")

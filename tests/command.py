@@ -95,7 +95,8 @@ def count_events(folder: Path) -> int:
 def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the events of a run by kind, in the order they were written."""
     events: dict[str, list[dict[str, Any]]] = {
-        kind: [] for kind in ("session", "call", "child", "verdict", "screen_off", "given_up")
+        kind: []
+        for kind in ("session", "seed", "call", "child", "verdict", "screen_off", "given_up")
     }
     with sqlite3.connect(folder / "run.db") as db:
         for kind, body in db.execute("SELECT kind, body FROM events ORDER BY seq"):
@@ -116,8 +117,9 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
     verdicts = {verdict["candidate"]: verdict for verdict in events["verdict"]}
     evaluated = [child for child in children.values() if child["refusal"] is None]
 
-    assert len(events["verdict"]) == len(verdicts) == candidates + 1
-    assert set(verdicts) == {INITIAL, *(child["id"] for child in evaluated)}
+    first = {INITIAL, *(f"pool.{seed['number']}" for seed in events["seed"])}
+    assert len(events["verdict"]) == len(verdicts) == candidates + len(first)
+    assert set(verdicts) == first | {child["id"] for child in evaluated}
     assert len(events["child"]) == len(children) == sum(call["k"] for call in events["call"])
     keys = Counter(programs.program_key(_tree(child["program"])) for child in evaluated)
     assert set(keys.values()) <= {1}, "a program was evaluated twice"
@@ -127,7 +129,8 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
     scores = [verdict["score"] for verdict in verdicts.values() if verdict["score"] is not None]
     assert summary["children"] == len(children)
     assert summary["candidates"] == candidates
-    assert summary["valid"] == len(scores) - 1
+    began = [verdicts[each]["score"] for each in first if verdicts[each]["score"] is not None]
+    assert summary["valid"] == len(scores) - len(began)
     assert summary["best_score"] == max(scores)
     assert summary["initial_score"] == verdicts[INITIAL]["score"]
     assert summary["refused"] == Counter(

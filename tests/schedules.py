@@ -21,6 +21,7 @@ from typing import Any
 
 from table_fan import TableFan
 
+from engine.bounds import LAYOUTS, SPECULATION, WIDTHS
 from engine.core import (
     INITIAL,
     Candidate,
@@ -35,7 +36,7 @@ from engine.inference import EngineLoad, Sampling
 from engine.loop import Loop
 from engine.prompts import Rewrite
 from engine.restore import restore, told_cascade
-from engine.settings import LAYOUTS, SPECULATION, WIDTHS, RunSettings
+from engine.settings import RunSettings
 from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE
@@ -126,6 +127,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             defaults.search,
             k=rng.randint(1, 6),
             prefer_cached=rng.choice([0.0, 0.0, 0.0, 0.3]),
+            novelty=rng.choice([None, None, None, 0.999]),
             failures=rng.randint(0, 2),
             operators={"rewrite": 1.0},
         ),

@@ -22,6 +22,7 @@ import pytest
 from table_fan import TableFan
 
 from engine import config
+from engine.bounds import LAYOUTS, WIDTHS
 from engine.core import (
     INITIAL,
     ChatFrame,
@@ -36,7 +37,7 @@ from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Rewrite
 from engine.restore import restore, told_cascade
-from engine.settings import LAYOUTS, WIDTHS, RunSettings
+from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Recorded, ScreenOff, Session, Verdict
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE

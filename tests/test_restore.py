@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from engine import config
+from engine.bounds import LAYOUTS
 from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem, Proposal
 from engine.pipeline import RunState
 from engine.problem import load_problem
 from engine.restore import Restored, replay, restore, told_cascade
-from engine.settings import LAYOUTS, RunSettings
+from engine.settings import RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, ScreenOff, Session, Verdict
 
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.bounds import FEWEST_SCORES
 from engine.core import Direction
-from engine.settings import FEWEST_SCORES, CascadeSettings
+from engine.settings import CascadeSettings
 
 FEWEST_AUDITS = 8
 """Audited pairs without which no correlation is estimated."""

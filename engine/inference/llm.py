@@ -18,10 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.core import ChatFrame, UserError
 from engine.inference.draft import speculative_config
 from engine.inference.environment import is_cpu_build
 from engine.inference.fanout import FanOut, Sampling
+from engine.inference.hidden_states import mean_hidden_states
 from engine.inference.hot import HotPrefixes
 from engine.inference.kv_server import KVTransfer
 from engine.inference.stats import EngineLoad, PrefixCacheCount, engine_counter
@@ -78,6 +82,7 @@ class LanguageModel:
         self._calls = 0
         self.max_model_len = settings.max_model_len
         self.block_size = int(self._engine.vllm_config.cache_config.block_size)
+        self.hidden_size = int(self._engine.model_config.get_hidden_size())
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``, with no token added."""
@@ -156,6 +161,27 @@ class LanguageModel:
         for output in outputs:
             if output.request_id in owners:
                 owners[output.request_id].note_output(output)
+
+    def mean_hidden_states(self, prompts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Return the mean of each prompt's last hidden states, shape (n, hidden_size).
+
+        Runs steps until all are computed; the fan-outs go on meanwhile, and their children keep
+        what came of them until they are taken. Nothing is read from the prefix cache.
+
+        Args:
+            prompts: token ids, at least one prompt of 1 to ``max_model_len`` - 1 tokens each.
+
+        Raises:
+            ValueError: there is no prompt, or one has another length.
+        """
+        lengths = [len(each) for each in prompts]
+        if not lengths or not 1 <= min(lengths) <= max(lengths) < self.max_model_len:
+            raise ValueError(
+                f"expected prompts of 1 to {self.max_model_len - 1} tokens, but they have {lengths}"
+            )
+        self._calls += 1
+        named = {f"{self._calls}.{index}": each for index, each in enumerate(prompts)}
+        return mean_hidden_states(engine=self._engine, step=self.step, prompts=named)
 
     def cached_tokens(self, token_ids: Sequence[int]) -> int:
         """Return how many tokens at a prompt's start the engine's prefix cache would serve now."""

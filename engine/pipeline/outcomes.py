@@ -68,6 +68,7 @@ class Outcomes:
         return IterationOutcome(
             iteration=call.iteration,
             island=call.island,
+            parent=call.parent,
             children=len(children),
             improved=sum(self._is_better(call.island, verdict.score) for verdict in verdicts),
             model_seconds=sum(child.llm_seconds for child in children),
@@ -79,11 +80,22 @@ class Outcomes:
         )
 
     def _is_better(self, island: int, score: float | None) -> bool:
-        """Whether a score beats the initial one and those of the island's own children so far."""
-        best = self._best.get(island, self._history.verdicts[INITIAL].score)
+        """Whether a score beats those of the island's first programs and own children so far."""
+        best = self._best[island] if island in self._best else self._first_best(island)
         if score is None or best is None:
             return score is not None
         return self._history.direction.better(score, than=best)
+
+    def _first_best(self, island: int) -> float | None:
+        """Return the best score that the island began with."""
+        history = self._history
+        seeds = (each.candidate for each in history.seeds.values() if island in each.islands)
+        scores = (history.verdicts[each].score for each in (INITIAL, *seeds))
+        best: float | None = None
+        for score in scores:
+            if score is not None and (best is None or history.direction.better(score, than=best)):
+                best = score
+        return best
 
     def _note_best(self, island: int, child: Child) -> None:
         verdict = self._history.verdicts.get(child.id)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from engine.core import INITIAL
 from engine.pipeline.outcomes import Outcomes
 from engine.search import Entry, Search
-from engine.store import Call, Child, Recorded, RunHistory, Verdict
+from engine.store import Call, Child, Recorded, RunHistory, Seed, Verdict
 
 
 class RunState:
@@ -46,6 +46,8 @@ class RunState:
             if event.candidate == INITIAL:
                 program = self.history.program_of(INITIAL)
                 self.search.admit(Entry(id=INITIAL, program=program))
+            elif event.candidate in self.history.seeds:
+                self.search.admit(_seeded(self.history.seeds[event.candidate]))
             self.search.tell(event.candidate, event.evaluation())
         for outcome in self._outcomes.finished():
             self.search.finish(outcome)
@@ -70,3 +72,12 @@ class RunState:
             answer=child.completion,
             answer_ids=child.completion_ids,
         )
+
+
+def _seeded(seed: Seed) -> Entry:
+    return Entry(
+        id=seed.candidate,
+        program=seed.program,
+        index=1 + seed.number,  # behind the initial program
+        islands=seed.islands,
+    )

@@ -7,20 +7,25 @@ from collections.abc import Mapping
 from engine.core import Problem
 from engine.prompts.chat import Diff, Rewrite
 from engine.prompts.infill import Infill
+from engine.prompts.mutation import Mutation
 from engine.prompts.operator import Operator, Tokenizer
 from engine.settings import PromptSettings
 
-__all__ = ["Diff", "Infill", "Operator", "Rewrite", "Tokenizer", "make_operators"]
+__all__ = ["Diff", "Infill", "Mutation", "Operator", "Rewrite", "Tokenizer", "make_operators"]
 
 
 def make_operators(
     *, problem: Problem, tokenizer: Tokenizer, max_tokens: int, prompts: PromptSettings
 ) -> Mapping[str, Operator]:
-    """Return every operator by name; ``max_tokens`` bounds the answers of the chat operators."""
+    """Return every operator by name; ``max_tokens`` bounds answers that are whole programs."""
     chat = {
         operator.name: operator(
             problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
         )
         for operator in (Rewrite, Diff)
     }
-    return {"infill": Infill(problem=problem, tokenizer=tokenizer, prompts=prompts), **chat}
+    return {
+        "infill": Infill(problem=problem, tokenizer=tokenizer, prompts=prompts),
+        "mutation": Mutation(tokenizer=tokenizer, max_tokens=max_tokens),
+        **chat,
+    }

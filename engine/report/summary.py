@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engine.budget import Account, Limit
 from engine.core import INITIAL, KnownScore, Problem
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
@@ -30,10 +31,13 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     whose parent was taken for its cached prompt, and what that cost and saved; ``speculation`` the
     calls begun on a guess, how many came true, and what the others cost. Seconds are summed over
     all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
-    workers.
+    workers. ``money`` is what all tokens cost at the budget's prices, those of guesses that were
+    given up included; ``longest_wait`` the most candidates in a row that were no better than the
+    best.
     """
     candidates = history.evaluated
     best = history.best
+    account = Account(settings.budget, history)
     return {
         "problem": problem.name,
         "model": settings.model.name,
@@ -66,10 +70,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "evaluation_seconds": history.evaluation_seconds,
         "wall_seconds": history.wall_seconds,
         "sessions": len(history.sessions),
-        "budget": {
-            "candidates": settings.budget.candidates,
-            "seconds": settings.budget.seconds,
-        },
+        "budget": dataclasses.asdict(settings.budget),
+        "money": account.money,
+        "longest_wait": history.longest_wait,
     }
 
 
@@ -91,9 +94,9 @@ def speculation(history: RunHistory) -> dict[str, Any]:
         "guesses": guesses,
         "hits": hits,
         "hit_share": hits / guesses if guesses else None,
-        "wasted_tokens": sum(each.generated_tokens for each in given_up),
-        "wasted_prompt_tokens": sum(
-            each.prompt_tokens - each.cached_prompt_tokens for each in given_up
+        "wasted_tokens": history.wasted_tokens,
+        "wasted_prompt_tokens": (
+            history.wasted_prompt_tokens - history.wasted_cached_prompt_tokens
         ),
         "wasted_llm_seconds": sum(each.llm_seconds for each in given_up),
     }
@@ -110,10 +113,20 @@ def _best_known(problem: Problem) -> dict[str, Any] | None:
 
 
 def write_results(
-    *, folder: Path, settings: RunSettings, problem: Problem, history: RunHistory
+    *,
+    folder: Path,
+    settings: RunSettings,
+    problem: Problem,
+    history: RunHistory,
+    ended_by: Limit | None,
 ) -> dict[str, Any]:
-    """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary."""
+    """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary.
+
+    To the figures of `summarise` come ``ended_by``, the limit that the run reached first (None
+    for one that may go on), and ``clock``, who used the time.
+    """
     summary = summarise(settings=settings, problem=problem, history=history)
+    summary["ended_by"] = None if ended_by is None else ended_by.value
     summary["clock"] = _clock(folder / TIMELINE)
     _replace(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     if history.best is not None:

@@ -20,6 +20,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from engine.budget import Account, Limit
 from engine.core import INITIAL
 from engine.settings import RunSettings
 from engine.store import RunHistory, ScreenOff
@@ -38,7 +39,9 @@ class Display:
         self._console = Console()
         self._began = time.monotonic()
         self._before = history.wall_seconds
-        self._at_start = (history.generated_tokens, history.evaluated)
+        self._account = Account(settings.budget, history)
+        self._at_start = self._account.used
+        self._generated_before = history.generated_tokens
         self._shown = float("-inf")
         self._best: float | None = None
         self._live: Live | None = None
@@ -82,21 +85,33 @@ class Display:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _figures(self) -> dict[str, str]:
-        history, budget = self._history, self._settings.budget
+        history, limits = self._history, self._account.limits
         elapsed = time.monotonic() - self._began
         initial = history.verdicts[INITIAL].score if INITIAL in history.verdicts else None
-        tokens = history.generated_tokens - self._at_start[0]
+        tokens = history.generated_tokens - self._generated_before
+        most = limits.get(Limit.CANDIDATES)
         return {
             "best": f"{_score(history.best.score if history.best else None)} "
             f"(initial {_score(initial)})",
-            "candidates": f"{history.evaluated}/{budget.candidates}",
+            "candidates": f"{history.evaluated}" + ("" if most is None else f"/{most}"),
             "valid": _share(history.valid, history.judged),
             "children": str(len(history.children)),
             "tokens/s": f"{tokens / elapsed:.0f}" if elapsed > 0 else "-",
             "hit rate": f"{history.hit_rate:.1%}",
+            **self._limits(),
             "elapsed": _clock(self._before + elapsed),
             "left": self._left(elapsed),
         }
+
+    def _limits(self) -> dict[str, str]:
+        """Return how much was used of the limits that only some runs have, and the target."""
+        limits, target = self._account.limits, self._settings.budget.target
+        used = {**self._account.used, Limit.PATIENCE: self._history.since_best}
+        figures = {} if target is None else {Limit.TARGET.value: _score(target)}
+        for limit in (Limit.TOKENS, Limit.MONEY, Limit.PATIENCE):
+            if limit in limits:
+                figures[limit.value] = f"{_amount(used[limit])}/{_amount(limits[limit])}"
+        return figures
 
     def _screens(self) -> dict[str, str]:
         """Return what cheap stages do, where there are any."""
@@ -110,15 +125,26 @@ class Display:
         return figures
 
     def _left(self, elapsed: float) -> str:
-        """Estimate the time to the end of the budget from this session's rate."""
-        budget, history = self._settings.budget, self._history
-        limits = []
-        if budget.seconds is not None:
-            limits.append(max(0.0, budget.seconds - self._before - elapsed))
-        done = history.evaluated - self._at_start[1]
-        if done:
-            limits.append((budget.candidates - history.evaluated) * elapsed / done)
-        return _clock(min(limits)) if limits else "-"
+        """Estimate the time to the end of the budget from this session's rates."""
+        used = self._account.used
+        ends = []
+        for limit, most in self._account.limits.items():
+            if limit is Limit.SECONDS:
+                ends.append(most - self._before - elapsed)
+            elif limit is not Limit.PATIENCE and (done := used[limit] - self._at_start[limit]):
+                ends.append((most - used[limit]) * elapsed / done)
+        return _clock(max(0.0, min(ends))) if ends else "-"
+
+    def _share_done(self) -> float:
+        """Return how much of the limit that is nearest was used, as a share."""
+        elapsed = self._before + time.monotonic() - self._began
+        used = {**self._account.used, Limit.SECONDS: elapsed}
+        shares = [
+            used[limit] / most if most else 1.0
+            for limit, most in self._account.limits.items()
+            if limit is not Limit.PATIENCE
+        ]
+        return min(1.0, max(shares))
 
     def _panel(self) -> Panel:
         figures = Table.grid(padding=(0, 2))
@@ -134,9 +160,7 @@ class Display:
             figures.add_row("[dim]computed prompt tokens[/dim]", reasons)
         for name, value in self._screens().items():
             figures.add_row(f"[dim]{name}[/dim]", value)
-        bar = ProgressBar(
-            total=max(1, self._settings.budget.candidates), completed=self._history.evaluated
-        )
+        bar = ProgressBar(total=1.0, completed=self._share_done())
         return Panel(Group(figures, bar), title=Text(self._title), title_align="left")
 
 
@@ -156,10 +180,12 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"{_known(summary['best_known'])}"
         f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
         f"{summary['children']} children in {_clock(summary['wall_seconds'])}\n"
+        f"{_end(summary)}"
         f"{_screening(summary)}"
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
         f"{_computed(summary)}"
+        f"{_paid(summary)}"
         f"{_speculation(summary['speculation'])}"
         f"{_clock_use(summary['clock'])}"
         f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
@@ -174,6 +200,14 @@ def _known(known: Mapping[str, Any] | None) -> str:
     return "" if known is None else f"Best known score {known['score']!r}: {known['source']}\n"
 
 
+def _end(summary: Mapping[str, Any]) -> str:
+    """Say which limit ended the run, in one line; nothing for a run that may go on."""
+    if summary["ended_by"] is None:
+        return ""
+    limit = Limit(summary["ended_by"])
+    return f"Ended by budget.{limit}={summary['budget'][limit]}\n"
+
+
 def _computed(summary: Mapping[str, Any]) -> str:
     """Say how many prompt tokens a child cost and why, in one line; nothing before the first."""
     missed = summary["computed_prompt_tokens"]
@@ -183,6 +217,13 @@ def _computed(summary: Mapping[str, Any]) -> str:
     shares = ", ".join(f"{tokens} {reason}" for reason, tokens in reasons)
     each = sum(missed.values()) / summary["children"]
     return f"Computed: {each:.0f} prompt tokens a child ({shares})\n"
+
+
+def _paid(summary: Mapping[str, Any]) -> str:
+    """Say what the tokens cost, in one line; nothing where they have no prices."""
+    if not any(summary["budget"]["prices"].values()):
+        return ""
+    return f"Money: {summary['money']:.6g} for all tokens at the prices of budget.prices\n"
 
 
 def _speculation(figures: Mapping[str, Any]) -> str:
@@ -228,6 +269,10 @@ def _screen_off(event: ScreenOff) -> str:
 
 def _score(score: float | None) -> str:
     return "-" if score is None else f"{score:.6g}"
+
+
+def _amount(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
 def _share(part: int, whole: int) -> str:

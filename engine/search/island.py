@@ -1,9 +1,9 @@
 """An island: a population that evolves by itself, but for what its neighbour sends it.
 
 What an island knows is a fold over `admit`, `tell`, `welcome` and `finish`. Its candidates stand in
-the order of their iterations and of the children in them, and its window and width policy advance
-only when an iteration is over, so it does not matter in which order siblings finish, or what other
-islands do meanwhile.
+the order of their iterations and of the children in them, and its window and its policies for
+parents and width advance only when an iteration is over, so it does not matter in which order
+siblings finish, or what other islands do meanwhile.
 
 A guest, which is the initial program or one that another island sent, may become a parent as any
 other candidate may. It does not join the window, which is the record of the island's own
@@ -22,29 +22,34 @@ import heapq
 from collections.abc import Sequence
 
 from engine.core import Candidate, Direction, Pending
-from engine.search.parents import rank
+from engine.search.parents import Child, ParentOutcome, ParentPolicy, rank
 from engine.search.population import Entry, Place
 from engine.search.width import IterationOutcome, WidthPolicy, in_order
 from engine.search.window import Window
 
 
 class Island:
-    """The candidates of an island, what is shown of them, and how many children it asks for."""
+    """The candidates of an island, who of them is changed, and what is shown of them."""
 
-    def __init__(self, *, window: Window, width: WidthPolicy, direction: Direction) -> None:
+    def __init__(
+        self, *, window: Window, width: WidthPolicy, parents: ParentPolicy, direction: Direction
+    ) -> None:
         """Start empty.
 
         Args:
             window: without a program.
             width: told nothing.
+            parents: told nothing.
             direction: of the scores.
         """
         self._window = window
         self._width = width
+        self._parents = parents
         self._direction = direction
         self._candidates: list[tuple[Place, Candidate]] = []
         self._guests: set[str] = set()
         self._pending: list[tuple[Place, Pending]] = []
+        self._told: dict[int, list[tuple[Place, Child]]] = {}  # by iteration, until that is over
         self._last = -1  # the last finished iteration
         self._last_parent: tuple[Place, str] | None = None
         self.finished = 0
@@ -75,6 +80,10 @@ class Island:
         """Id of the parent of the last iteration of which a child was admitted."""
         return self._last_parent[1] if self._last_parent is not None else None
 
+    def choose(self, *, u: float, key: int) -> Candidate:
+        """Return the candidate to change next; see `ParentPolicy.choose`."""
+        return self._parents.choose(self.candidates, u=u, key=key)
+
     def k(self, *, iteration: int) -> int:
         """Return how many children an iteration is to have."""
         return self._width.k(iteration=iteration)
@@ -90,11 +99,14 @@ class Island:
     def tell(self, entry: Entry, candidate: Candidate | None) -> None:
         """Take in the verdict on an admitted child, once; None if it has no score."""
         self._pending = [each for each in self._pending if each[1].id != entry.id]
+        child = Child(id=entry.id, score=None if candidate is None else candidate.score)
+        told = self._told.setdefault(entry.iteration, [])
+        bisect.insort(told, (entry.place, child), key=_place)
         if candidate is not None:
             bisect.insort(self._candidates, (entry.place, candidate), key=_place)
 
     def begin_with(self, entry: Entry, candidate: Candidate) -> None:
-        """Take in an initial program with a score; the window opens with it."""
+        """Take in a program that the run begins with; it joins the window."""
         self.welcome(entry, candidate)
         self._window.advance([candidate])
 
@@ -102,10 +114,11 @@ class Island:
         """Take in a guest; one that is here already changes nothing."""
         if candidate.id not in self._guests:
             self._guests.add(candidate.id)
+            self._parents.welcome(candidate)
             bisect.insort(self._candidates, (entry.place, candidate), key=_place)
 
     def finish(self, outcome: IterationOutcome) -> None:
-        """Close an iteration: its children join the window, and the width policy learns from it.
+        """Close an iteration: its children join the window, and the policies learn from it.
 
         Raises:
             ValueError: this iteration or a later one was finished before, or one of its programs
@@ -119,6 +132,8 @@ class Island:
         self.finished += 1
         self._window.advance(self._of_iteration(last))
         self._width.tell(outcome)
+        children = tuple(child for _, child in self._told.pop(last, ()))
+        self._parents.tell(ParentOutcome(iteration=last, parent=outcome.parent, children=children))
 
     def migrants(self, most: int) -> list[Candidate]:
         """Return the best of the island's own candidates; of equal ones the shorter, the first."""

@@ -30,7 +30,8 @@ class Entry:
         program: its text.
         iteration: that generated it; `FIRST_ITERATION` for the initial program.
         index: which of the iteration's children it is.
-        island: whose iteration it was; the initial program is on all of them.
+        island: whose iteration it was.
+        islands: that begin with it, of a program that the run begins with; None for all of them.
         parent: id of the program that it was made from; None for the initial program.
         operator: name of the operator that asked for it; empty for the initial program.
         answer: the completion that it was read from; empty for the initial program.
@@ -42,6 +43,7 @@ class Entry:
     iteration: int = FIRST_ITERATION
     index: int = 0
     island: int = 0
+    islands: tuple[int, ...] | None = None
     parent: str | None = None
     operator: str = ""
     answer: str = ""

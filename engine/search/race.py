@@ -40,12 +40,21 @@ def winner(ids: Sequence[str], log_weights: NDArray[np.float64], *, key: int) ->
     return int(np.argmax(log_weights - np.log(_exponentials(ids, key))))
 
 
+def uniforms(names: Sequence[str], *, key: int) -> NDArray[np.float64]:
+    """Return a number inside (0, 1) for each name, shape (len(names),).
+
+    It depends on the name and the key alone, so a draw that is made from it by an inverse
+    distribution function has common random numbers too.
+    """
+    hashes = np.fromiter(map(_hash, names), dtype=np.uint64, count=len(names))
+    bits = _mixed(_mixed(hashes ^ np.uint64(key)) + np.uint64(key))
+    numbers: NDArray[np.float64] = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return numbers
+
+
 def _exponentials(ids: Sequence[str], key: int) -> NDArray[np.float64]:
     """Return E of each contestant, above 0, shape (len(ids),)."""
-    hashes = np.fromiter(map(_hash, ids), dtype=np.uint64, count=len(ids))
-    bits = _mixed(_mixed(hashes ^ np.uint64(key)) + np.uint64(key))
-    uniform = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # inside (0, 1)
-    times: NDArray[np.float64] = -np.log(uniform)
+    times: NDArray[np.float64] = -np.log(uniforms(ids, key=key))
     return times
 
 

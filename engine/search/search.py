@@ -26,16 +26,22 @@ import numpy as np
 from engine.core import Candidate, Direction, Evaluation, Pending, Proposal, Refusal, Turn
 from engine.search.cost_aware import CostAwareWidth
 from engine.search.island import Island
-from engine.search.parents import best_of, choose_parent, normalised
+from engine.search.parents import ParentPolicy, best_of, make_policy, normalised
 from engine.search.population import FIRST_ITERATION, Entry, Population
 from engine.search.predictor import Expert, Guesses, Predictor
 from engine.search.width import FixedWidth, IterationOutcome, TurboEvolveWidth, WidthPolicy
 from engine.search.window import Window
-from engine.settings import IslandSettings, PromptSettings, SearchSettings, WidthSettings
+from engine.settings import (
+    IslandSettings,
+    ParentSettings,
+    PromptSettings,
+    SearchSettings,
+    WidthSettings,
+)
 
 
 class Search:
-    """Islands, a hybrid choice of parents, and a fixed mix of operators."""
+    """Islands, a policy for parents and one for the width, and a fixed mix of operators."""
 
     def __init__(
         self,
@@ -76,6 +82,7 @@ class Search:
                     direction=direction,
                 ),
                 width=_width_policy(width, k=settings.k, seed=seed, island=number),
+                parents=_parent_policy(settings.parent, direction),
                 direction=direction,
             )
             for number in range(islands.count)
@@ -118,7 +125,7 @@ class Search:
         candidates = home.candidates
         if not candidates:
             raise ValueError("nothing to start from: no valid candidate was told")
-        parent, operator, seed = self._draw(candidates, iteration=iteration, island=island)
+        parent, operator, seed = self._draw(home, iteration=iteration, island=island)
         if parent_id is not None:
             parent = self._population.candidate(parent_id)
         history: tuple[Candidate, ...] = ()
@@ -205,6 +212,15 @@ class Search:
         """Return why a child would not be worth an evaluation, or None if it is."""
         return self._population.refusal(program, parent=parent)
 
+    def programs(self, island: int) -> list[Candidate | Pending]:
+        """Return an island's candidates and its own programs without a verdict.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        home = self._home(island)
+        return [*home.candidates, *home.pending]
+
     def admit(self, entry: Entry) -> None:
         """Take a program in whose evaluation follows; admitting it again changes nothing.
 
@@ -229,8 +245,9 @@ class Search:
         if entry.iteration != FIRST_ITERATION:
             self._islands[entry.island].tell(entry, candidate)
         elif candidate is not None:
-            for island in self._islands:
-                island.begin_with(entry, candidate)
+            for number, island in enumerate(self._islands):
+                if entry.islands is None or number in entry.islands:
+                    island.begin_with(entry, candidate)
 
     def finish(self, outcome: IterationOutcome) -> None:
         """Take in that an iteration is over, and what it cost; all its verdicts were told.
@@ -258,18 +275,10 @@ class Search:
             raise ValueError(f"there is no island {island}; there are {self.islands}, from 0")
         return self._islands[island]
 
-    def _draw(
-        self, candidates: Sequence[Candidate], *, iteration: int, island: int
-    ) -> tuple[Candidate, str, int]:
+    def _draw(self, home: Island, *, iteration: int, island: int) -> tuple[Candidate, str, int]:
         """Return an iteration's parent, operator and seed; the last two without a look at them."""
         rng = np.random.default_rng([self._seed, island, iteration])
-        parent = choose_parent(
-            candidates,
-            direction=self._direction,
-            settings=self._settings.parent,
-            u=rng.random(),
-            key=int(rng.integers(2**64, dtype=np.uint64)),
-        )
+        parent = home.choose(u=rng.random(), key=int(rng.integers(2**64, dtype=np.uint64)))
         weights = np.array([self._settings.operators[name] for name in self._operators])
         operator = self._operators[int(rng.choice(len(weights), p=weights / weights.sum()))]
         return parent, operator, int(rng.integers(2**63))
@@ -296,3 +305,12 @@ def _width_policy(width: WidthSettings, *, k: int, seed: int, island: int) -> Wi
     if width.kind == "turboevolve":
         return TurboEvolveWidth()
     return CostAwareWidth(k_min=width.k_min, k_max=width.k_max, seed=seed, island=island)
+
+
+def _parent_policy(parent: ParentSettings, direction: Direction) -> ParentPolicy:
+    parameters = {
+        "hybrid": ("p_elite", "p_uniform", "gamma", "epsilon"),
+        "power": ("gamma", "epsilon"),
+    }
+    chosen = {name: getattr(parent, name) for name in parameters.get(parent.policy, ())}
+    return make_policy(parent.policy, direction=direction, **chosen)

@@ -32,6 +32,7 @@ class IterationOutcome:
     Attributes:
         island: whose iteration it was.
         iteration: its number, from 0; an island's own have gaps where others' are.
+        parent: id of the program that was changed.
         children: how many were generated.
         improved: those of them that took over a cell of the island's archive, each compared with
             the archive as it was before the iteration. Without an archive the best program is the
@@ -50,6 +51,7 @@ class IterationOutcome:
 
     island: int
     iteration: int
+    parent: str
     children: int
     improved: int
     model_seconds: float
@@ -60,7 +62,7 @@ class IterationOutcome:
     evaluation_seconds: float
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name in set(self.__slots__) - {"parent"}:
             value = getattr(self, name)
             if not 0 <= value < math.inf:
                 raise ValueError(f"{name} is {value!r}; it must be 0 or more and finite")

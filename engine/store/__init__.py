@@ -1,9 +1,9 @@
 """Store: one event log per run; everything else about a run is rebuilt from it."""
 
-from engine.store.events import Call, Child, Event, GivenUp, ScreenOff, Session, Verdict
+from engine.store.events import Call, Child, Event, GivenUp, ScreenOff, Seed, Session, Verdict
 from engine.store.folder import create_run
 from engine.store.history import RunHistory
-from engine.store.log import EventLog, Recorded
+from engine.store.log import EventLog, Recorded, read_log
 
 __all__ = [
     "Call",
@@ -14,7 +14,9 @@ __all__ = [
     "Recorded",
     "RunHistory",
     "ScreenOff",
+    "Seed",
     "Session",
     "Verdict",
     "create_run",
+    "read_log",
 ]

@@ -109,6 +109,32 @@ class Child:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Seed:
+    """The run begins with this program of a pool too; its verdict follows. Subject: its id.
+
+    Attributes:
+        number: its place in the pool, from 0.
+        source: where it was read: ``FOLDER/FILE`` or ``RUN/CANDIDATE``.
+        islands: that begin with it, if it has a score.
+    """
+
+    KIND: ClassVar[str] = "seed"
+    number: int
+    source: str
+    program: str
+    islands: tuple[int, ...]
+
+    @property
+    def candidate(self) -> str:
+        """Its id as a candidate."""
+        return f"pool.{self.number}"
+
+    @property
+    def subject(self) -> str:
+        return self.candidate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
     """A candidate was evaluated. Subject: its id.
 
@@ -213,7 +239,7 @@ class GivenUp:
         return f"{self.iteration}.{self.attempt}"
 
 
-Event = Session | Call | Child | Verdict | ScreenOff | GivenUp
+Event = Session | Seed | Call | Child | Verdict | ScreenOff | GivenUp
 
 
 def to_json(event: Event) -> str:
@@ -242,6 +268,8 @@ def from_json(kind: str, body: str) -> Event:
     fields = json.loads(body)
     if kind == Session.KIND:
         return Session(**fields)
+    if kind == Seed.KIND:
+        return Seed(**{**fields, "islands": tuple(fields["islands"])})
     if kind == Call.KIND:
         for name in ("ahead", "temperatures", "seeds"):
             fields[name] = tuple(fields[name])

@@ -10,8 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from engine.core import INITIAL, Direction, Failure, Miss, Refusal
-from engine.settings import BudgetSettings
-from engine.store.events import Call, Child, GivenUp, ScreenOff, Session, Verdict
+from engine.store.events import Call, Child, GivenUp, ScreenOff, Seed, Session, Verdict
 from engine.store.log import Recorded
 
 
@@ -23,8 +22,9 @@ class RunHistory:
         direction: of the problem's score.
         events: that the log holds.
         sessions: all of them, in order.
+        seeds: the programs of a pool that the run began with, by candidate id.
         children: every child by id, in the order they were generated.
-        verdicts: every verdict by candidate id, the initial program's among them.
+        verdicts: every verdict by candidate id, the initial program's and the seeds' among them.
         calls: every call by iteration, in the order they were recorded.
         given_up: the calls that were begun on a guess and given up, in order.
         refusals: how many children each reason kept from an evaluation.
@@ -32,11 +32,17 @@ class RunHistory:
         screened: candidates that a cheap stage kept from a full evaluation.
         screens_off: the cheap stages that stopped screening, by name.
         session_seconds: wall seconds of each session, up to its last event.
+        wasted_tokens: tokens generated for guesses that were given up.
+        wasted_prompt_tokens: tokens of their prompts, for each child.
+        wasted_cached_prompt_tokens: those of them whose KV was in the prefix cache.
+        since_best: candidates evaluated since the best one.
+        longest_wait: the most candidates that were ever evaluated in a row without a new best.
     """
 
     direction: Direction
     events: int = 0
     sessions: list[Session] = field(default_factory=list)
+    seeds: dict[str, Seed] = field(default_factory=dict)
     children: dict[str, Child] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
@@ -53,6 +59,11 @@ class RunHistory:
     screened: int = 0
     screens_off: dict[str, ScreenOff] = field(default_factory=dict)
     best: Verdict | None = None
+    wasted_tokens: int = 0
+    wasted_prompt_tokens: int = 0
+    wasted_cached_prompt_tokens: int = 0
+    since_best: int = 0
+    longest_wait: int = 0
 
     def fold(self, recorded: Recorded) -> None:
         """Take one event in."""
@@ -61,6 +72,8 @@ class RunHistory:
         event = recorded.event
         if isinstance(event, Session):
             self.sessions.append(event)
+        elif isinstance(event, Seed):
+            self.seeds[event.candidate] = event
         elif isinstance(event, Call):
             self.calls[event.iteration] = event
         elif isinstance(event, Child):
@@ -68,7 +81,7 @@ class RunHistory:
         elif isinstance(event, ScreenOff):
             self.screens_off[event.stage] = event
         elif isinstance(event, GivenUp):
-            self.given_up.append(event)
+            self._fold_given_up(event)
         else:
             self._fold_verdict(event)
 
@@ -76,6 +89,11 @@ class RunHistory:
     def admitted(self) -> int:
         """Children that were evaluated or are about to be: what counts against the budget."""
         return len(self.children) - self.refusals.total()
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """Ids of the programs that the run began with: the initial one and the seeds."""
+        return (INITIAL, *self.seeds)
 
     @property
     def guessed(self) -> int:
@@ -94,7 +112,7 @@ class RunHistory:
     @property
     def evaluated(self) -> int:
         """Children with a verdict."""
-        return len(self.verdicts) - (INITIAL in self.verdicts)
+        return len(self.verdicts) - sum(each in self.verdicts for each in self.first)
 
     @property
     def judged(self) -> int:
@@ -110,11 +128,6 @@ class RunHistory:
     def wall_seconds(self) -> float:
         """Wall seconds of all sessions, each up to its last event."""
         return sum(self.session_seconds.values())
-
-    def is_spent(self, budget: BudgetSettings) -> bool:
-        """Whether the budget is used up and no verdict is outstanding."""
-        over = budget.seconds is not None and self.wall_seconds >= budget.seconds
-        return not self.pending() and (over or self.admitted >= budget.candidates)
 
     def pending(self) -> list[Child]:
         """Return the admitted children without a verdict, in the order they were generated."""
@@ -132,6 +145,8 @@ class RunHistory:
         """Return the source text of a candidate."""
         if candidate == INITIAL:
             program = self.verdicts[INITIAL].program
+        elif candidate in self.seeds:
+            program = self.seeds[candidate].program
         else:
             program = self.children[candidate].program
         if program is None:
@@ -148,15 +163,24 @@ class RunHistory:
         if child.refusal is not None:
             self.refusals[child.refusal] += 1
 
+    def _fold_given_up(self, guess: GivenUp) -> None:
+        self.given_up.append(guess)
+        self.wasted_tokens += guess.generated_tokens
+        self.wasted_prompt_tokens += guess.prompt_tokens
+        self.wasted_cached_prompt_tokens += guess.cached_prompt_tokens
+
     def _fold_verdict(self, verdict: Verdict) -> None:
         self.verdicts[verdict.candidate] = verdict
-        if verdict.candidate != INITIAL:
+        if verdict.candidate not in self.first:
             self.evaluation_seconds += verdict.seconds
             self.valid += verdict.score is not None
             self.screened += verdict.failure is Failure.SCREENED
+            self.since_best += 1
         if verdict.score is not None and (
             self.best is None
             or self.best.score is None
             or self.direction.better(verdict.score, self.best.score)
         ):
             self.best = verdict
+            self.since_best = 0
+        self.longest_wait = max(self.longest_wait, self.since_best)

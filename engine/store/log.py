@@ -73,15 +73,11 @@ class EventLog:
         Raises:
             UserError: the folder is not a run or can't be written, or another process works on it.
         """
-        path = folder / DATABASE
-        if not path.is_file():
-            raise UserError(
-                f"{folder} is not a run: it has no {DATABASE}; give a folder under runs/"
-            )
+        path = _database(folder)
         self._lock = _take_lock(folder)
         self._began = time.monotonic()
         try:
-            self._db = _open(path)
+            self._db = _connect(path, "mode=rw")
             last = self._db.execute("SELECT max(session) FROM events").fetchone()[0]
         except sqlite3.Error as error:
             os.close(self._lock)
@@ -125,17 +121,33 @@ class EventLog:
         Raises:
             UserError: the file is damaged.
         """
-        try:
-            rows = self._db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
-            for session, elapsed, kind, body in rows:
-                yield Recorded(session=session, elapsed=elapsed, event=from_json(kind, body))
-        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{self._path} is damaged: {error}; restore it from a copy") from error
+        return _events(self._db, self._path)
 
     def close(self) -> None:
         """Close the file and let other processes have the run."""
         self._db.close()
         os.close(self._lock)
+
+
+def read_log(folder: Path) -> Iterator[Recorded]:
+    """Yield all events of a run in the order they were written, and change nothing.
+
+    The run may go on meanwhile; the events are those of the moment when the first one is read.
+
+    Raises:
+        UserError: the folder is not a run, or its log is damaged.
+    """
+    path = _database(folder)
+    # Without a write-ahead log nobody has the file open, and no such log has to be made to read it.
+    is_at_rest = not path.with_name(f"{DATABASE}-wal").exists()
+    try:
+        db = _connect(path, "immutable=1" if is_at_rest else "mode=ro")
+    except sqlite3.Error as error:
+        raise UserError(f"{path} is not the log of a run: {error}") from error
+    try:
+        yield from _events(db, path)
+    finally:
+        db.close()
 
 
 def create_log(path: Path, events: Iterable[Event]) -> None:
@@ -153,9 +165,16 @@ def create_log(path: Path, events: Iterable[Event]) -> None:
         db.close()
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _database(folder: Path) -> Path:
+    path = folder / DATABASE
+    if not path.is_file():
+        raise UserError(f"{folder} is not a run: it has no {DATABASE}; give a folder under runs/")
+    return path
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
     # Opened by URI, so that a file that is gone is an error and not an empty log.
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous=FULL")
         _check_schema(db, path)
@@ -163,6 +182,15 @@ def _open(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _events(db: sqlite3.Connection, path: Path) -> Iterator[Recorded]:
+    try:
+        rows = db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
+        for session, elapsed, kind, body in rows:
+            yield Recorded(session=session, elapsed=elapsed, event=from_json(kind, body))
+    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged: {error}; restore it from a copy") from error
 
 
 def _check_schema(db: sqlite3.Connection, path: Path) -> None:

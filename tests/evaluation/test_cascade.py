@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+from engine.bounds import FEWEST_SCORES
 from engine.core import (
     ArraySpec,
     Case,
@@ -33,7 +34,7 @@ from engine.core import (
 from engine.evaluation import Cascade
 from engine.evaluation.cascade import AUDITED
 from engine.evaluation.screen import FEWEST_AUDITS, rank_correlation, upward_error
-from engine.settings import FEWEST_SCORES, CascadeSettings
+from engine.settings import CascadeSettings
 
 SETTINGS = CascadeSettings(keep=0.5, audit=0.1, correlation_min=0.3, window=64)
 CASES = (Case(name="one", args=(1.0,), outputs={"x": ArraySpec(shape=())}),)

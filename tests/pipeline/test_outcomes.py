@@ -100,6 +100,7 @@ def test_an_outcome_is_what_its_events_add_up_to() -> None:
         IterationOutcome(
             iteration=0,
             island=0,
+            parent="initial",
             children=3,
             improved=1,  # 0.75, after 0.5
             model_seconds=1.75,

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from words import END, STABLE, Words
 
+from engine.bounds import LAYOUTS
 from engine.core import (
     Attempt,
     Block,
@@ -30,7 +31,7 @@ from engine.core import (
 from engine.problem import load_problem, shipped
 from engine.prompts import Operator, make_operators
 from engine.prompts.layouts import Layout, Stable, Transcript, fitted, make_layout
-from engine.settings import LAYOUTS, PromptSettings
+from engine.settings import PromptSettings
 
 CLASSIC = replace(STABLE, layout="classic")
 TRANSCRIPT = replace(STABLE, layout="transcript")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine import config
+from engine.budget import Limit
 from engine.core import (
     INITIAL,
     Direction,
@@ -39,7 +40,13 @@ from engine.timeline_file import TIMELINE, Activity
 
 @pytest.fixture(scope="module")
 def settings() -> RunSettings:
-    return config.resolve(["seed=3", "search.k=4", "budget.candidates=10", "budget.seconds=60.5"])
+    return config.resolve(
+        [
+            *("seed=3", "search.k=4", "budget.candidates=10", "budget.seconds=60.5"),
+            *("budget.tokens=1000", "budget.patience=5", "budget.prices.prompt=1"),
+            *("budget.prices.cached_prompt=0.25", "budget.prices.generated=10"),
+        ]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +158,14 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "evaluation_seconds": 2.375,  # without the initial program's
         "wall_seconds": 3.25 + 4.5,
         "sessions": 2,
-        "budget": {"candidates": 10, "seconds": 60.5},
+        "budget": {
+            **{"candidates": 10, "seconds": 60.5, "tokens": 1000, "money": None},
+            **{"target": None, "patience": 5},
+            "prices": {"prompt": 1.0, "cached_prompt": 0.25, "generated": 10.0},
+        },
+        # 112 prompt tokens were computed, 288 cached and 60 generated.
+        "money": 784e-6,
+        "longest_wait": 2,
     }
 
 
@@ -195,6 +209,8 @@ def test_what_became_of_guesses_is_in_the_summary(
         "wasted_prompt_tokens": 100,
         "wasted_llm_seconds": 0.75,
     }
+    # The money is all that was paid: 100 computed prompt tokens, 300 cached and 73 generated more.
+    assert summary["money"] == pytest.approx(784e-6 + (100 + 300 * 0.25 + 73 * 10) * 1e-6)
     # What the children cost is told without them.
     assert (summary["generated_tokens"], summary["llm_seconds"]) == (60, 3.75)
 
@@ -216,9 +232,16 @@ def test_the_files_hold_the_summary_and_the_best_program(
     tmp_path: Path, settings: RunSettings, problem: Problem, history: RunHistory
 ) -> None:
     (tmp_path / "summary.json").write_text("an older one")
-    summary = write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
+    summary = write_results(
+        folder=tmp_path,
+        settings=settings,
+        problem=problem,
+        history=history,
+        ended_by=Limit.PATIENCE,
+    )
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
     assert summary["clock"] is None  # nothing was recorded
+    assert summary["ended_by"] == "patience"
     assert (tmp_path / "best.py").read_bytes() == "x = 0  # ½\n".encode()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best.py", "summary.json"]
 
@@ -229,7 +252,9 @@ def test_a_summary_that_cannot_be_written_leaves_the_old_one(
     (tmp_path / "summary.json").write_text("an older one")
     (tmp_path / ".summary.json.partial").mkdir()  # so that the new one can't be
     with pytest.raises(IsADirectoryError):
-        write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
+        write_results(
+            folder=tmp_path, settings=settings, problem=problem, history=history, ended_by=None
+        )
     assert (tmp_path / "summary.json").read_text() == "an older one"
     assert not (tmp_path / "best.py").exists()
 
@@ -279,7 +304,10 @@ def test_the_clock_of_a_run_is_in_its_summary(
         with timeline.model.begin(Activity.STEP):
             now = 750
         now = 1000
-    summary = write_results(folder=tmp_path, settings=settings, problem=problem, history=history)
+    summary = write_results(
+        folder=tmp_path, settings=settings, problem=problem, history=history, ended_by=None
+    )
+    assert summary["ended_by"] is None
     assert summary["clock"]["model"]["busy"] == 0.75
     assert summary["clock"]["evaluators"] == (
         {"number": 0, "busy": 0.5, "awaiting_candidates": 0.5},

@@ -54,6 +54,23 @@ def test_a_line_is_printed_for_each_better_score_and_at_the_end(
     assert lines[0].endswith("left -")
 
 
+def test_the_line_says_how_far_it_is_to_each_limit(
+    history: RunHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = {"seconds": "3600", "candidates": "null", "tokens": "5000", "money": "2.5"}
+    limits |= {"target": "0.75", "patience": "9", "prices.generated": "1000"}
+    settings = config.resolve([f"budget.{key}={value}" for key, value in limits.items()])
+    take(history, INITIAL, 0.25)
+    with Display(settings=settings, history=history, title=TITLE):
+        history.generated_tokens, history.wasted_tokens = 400, 100
+        take(history, "0.1", 0.125)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert " · candidates 1 · " in line
+    assert " · target 0.75 · tokens 500/5000 · money 0.5/2.5 · patience 1/9 · elapsed 0:0" in line
+    # Of an hour there is more left than of tokens, of which a tenth went in no time at all.
+    assert "left 59:" not in line and not line.endswith("left -")
+
+
 def test_the_line_says_what_cheap_stages_do(
     history: RunHistory, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,6 +104,9 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "hit_rate": 0.625,
         "computed_prompt_tokens": {"alignment": 1, "cold": 7},
         "speculation": {"guesses": 9, "hits": 7, "wasted_tokens": 123},
+        "budget": {"target": 0.12, "prices": {"prompt": 0.0, "generated": 2.5}},
+        "money": 0.0123456789,
+        "ended_by": "target",
         "clock": {
             "model": {"busy": 0.9, "awaiting_evaluations": 0.0625, "awaiting_parent": 0.01},
             "evaluators": [{"busy": 0.5}, {"busy": 0.25}],
@@ -103,13 +123,15 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "hit rate 62.5%\nComputed: 2 prompt tokens a child (7 cold, 1 alignment)\n" in out
     assert "\nSpeculation: 7 of 9 guesses came true; 123 tokens were generated for nothing\n" in out
     assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
-    assert "\n7 screened out by cheap stages\n" in out
+    assert "\nEnded by budget.target=0.12\n7 screened out by cheap" in out
+    assert "\nMoney: 0.0123457 for all tokens at the prices of budget.prices\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out
 
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
     fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
+    fewer |= {"ended_by": None, "budget": {"prices": {"prompt": 0.0, "generated": 0.0}}}
     print_result(folder=Path("x"), summary=fewer, program=program)
     out = capsys.readouterr().out
     assert "known" not in out and "Computed" not in out and "Clock" not in out
-    assert "Speculation" not in out
+    assert "Speculation" not in out and "Ended" not in out and "Money" not in out

@@ -24,6 +24,7 @@ def call(
     return IterationOutcome(
         island=0,
         iteration=iteration,
+        parent="initial",
         children=k,
         improved=0,
         model_seconds=float(a_b_c @ [computed, max(lengths), sum(lengths)]),

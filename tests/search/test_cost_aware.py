@@ -32,6 +32,7 @@ def outcome(
     return IterationOutcome(
         island=0,
         iteration=iteration,
+        parent="initial",
         children=children,
         improved=improved,
         model_seconds=seconds,
@@ -164,6 +165,7 @@ def outcomes(draw: st.DrawFn) -> list[IterationOutcome]:
             IterationOutcome(
                 island=0,
                 iteration=iteration,
+                parent="initial",
                 children=children,
                 improved=draw(st.integers(0, children)),
                 model_seconds=draw(st.floats(0, 1e12)),

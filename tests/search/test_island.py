@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from engine.core import INITIAL, Candidate, Direction, Pending
 from engine.search import FIRST_ITERATION, Entry, IterationOutcome
 from engine.search.island import Island
+from engine.search.parents import Child as ToldChild
+from engine.search.parents import ParentOutcome, ParentPolicy, make_policy
 from engine.search.width import FixedWidth, TurboEvolveWidth, WidthPolicy
 from engine.search.window import Window
 
@@ -34,6 +37,7 @@ def outcome(iteration: int, *, improved: int = 0) -> IterationOutcome:
     return IterationOutcome(
         island=0,
         iteration=iteration,
+        parent="initial",
         children=2,
         improved=improved,
         model_seconds=1.0,
@@ -50,11 +54,17 @@ def new_island(
     kept: int = 100,
     growth: int = 0,
     width: WidthPolicy | None = None,
+    parents: ParentPolicy | None = None,
     direction: Direction = Direction.MAXIMISE,
 ) -> Island:
     """Return an island without a program; in its window each program has size 1."""
     window = Window(kept=kept, growth=growth, size=lambda _: 1, direction=direction)
-    return Island(window=window, width=width or FixedWidth(k=4), direction=direction)
+    return Island(
+        window=window,
+        width=width or FixedWidth(k=4),
+        parents=parents or make_policy("rank", direction=direction),
+        direction=direction,
+    )
 
 
 def grow(island: Island, name: str, score: float | None, *, program: str = "") -> None:
@@ -203,3 +213,42 @@ def test_the_last_parent_is_that_of_the_latest_iteration() -> None:
     for name, parent in (("3.0", "a"), ("5.1", "b"), ("5.0", "b"), ("4.0", "c")):
         island.admit(entry(name, parent=parent))
     assert island.last_parent == "b"
+
+
+class Listener:
+    """A parent policy that takes the last candidate and remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.guests: list[str] = []
+        self.told: list[ParentOutcome] = []
+
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
+        return candidates[-1]
+
+    def welcome(self, candidate: Candidate) -> None:
+        self.guests.append(candidate.id)
+
+    def tell(self, outcome: ParentOutcome) -> None:
+        self.told.append(outcome)
+
+
+def test_the_parent_policy_learns_of_guests_and_of_iterations_that_are_over() -> None:
+    listener = Listener()
+    island = new_island(parents=listener)
+    first = Entry(id=INITIAL, program="x = 0")
+    island.begin_with(first, scored(first, 0.0))
+    for name, score in (("1.2", 0.5), ("1.0", None)):  # in whatever order they finish
+        grow(island, name, score)
+    assert listener.told == []
+    island.finish(outcome(1))
+    guest = entry("2.0", island=3)
+    for _ in range(2):
+        island.welcome(guest, scored(guest, 0.25))
+    island.finish(outcome(4))  # all its children were refused
+    children = (ToldChild(id="1.0", score=None), ToldChild(id="1.2", score=0.5))
+    assert listener.told == [
+        ParentOutcome(iteration=1, parent=INITIAL, children=children),
+        ParentOutcome(iteration=4, parent=INITIAL, children=()),
+    ]
+    assert listener.guests == [INITIAL, "2.0"]
+    assert island.choose(u=0.5, key=1).id == "2.0"

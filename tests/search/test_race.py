@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from engine.search import race
-from engine.search.race import winner
+from engine.search.race import uniforms, winner
 
 RACES = 6000
 
@@ -57,6 +57,16 @@ def test_the_times_are_exponential() -> None:
     bounds = [-math.log(1 - part / 10) for part in range(1, 10)]
     counts = Counter(int(np.searchsorted(bounds, time)) for time in race._exponentials(ids, 17))
     assert chi_square([counts[part] for part in range(10)], [0.1] * 10) > 1e-5
+
+
+def test_the_uniforms_are_uniform_and_each_depends_on_its_name_and_the_key_alone() -> None:
+    names = [f"widen {iteration}.{index}" for iteration in range(500) for index in range(8)]
+    numbers = uniforms(names, key=17)
+    assert numbers.min() > 0 and numbers.max() < 1
+    counts = np.histogram(numbers, bins=10, range=(0, 1))[0]
+    assert chi_square(counts.tolist(), [0.1] * 10) > 1e-5
+    assert uniforms(names[5:3:-1], key=17).tolist() == numbers[5:3:-1].tolist()
+    assert not np.isclose(uniforms(names[:50], key=18), numbers[:50]).any()
 
 
 def test_a_race_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,9 @@ SETTINGS = SearchSettings(
     temperature_min=0.5,
     temperature_max=1.0,
     prefer_cached=0.0,
+    novelty=None,
     failures=2,
-    parent=ParentSettings(p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
+    parent=ParentSettings(policy="hybrid", p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"infill": 1.0, "rewrite": 2.0, "diff": 0.0},
 )
 FIXED = WidthSettings(kind="fixed", k_min=1, k_max=32)
@@ -121,6 +122,7 @@ def outcome(iteration: int, improved: int = 0) -> IterationOutcome:
     return IterationOutcome(
         island=0,
         iteration=iteration,
+        parent="initial",
         children=5,
         improved=improved,
         model_seconds=1.0,

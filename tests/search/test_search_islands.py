@@ -25,8 +25,9 @@ SETTINGS = SearchSettings(
     temperature_min=0.5,
     temperature_max=1.0,
     prefer_cached=0.0,
+    novelty=None,
     failures=3,
-    parent=ParentSettings(p_elite=0.3, p_uniform=0.3, gamma=2.0, epsilon=0.01),
+    parent=ParentSettings(policy="hybrid", p_elite=0.3, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"rewrite": 2.0, "diff": 1.0},
 )
 PROMPTS = PromptSettings(
@@ -85,6 +86,7 @@ def outcome(iteration: int, *, island: int) -> IterationOutcome:
     return IterationOutcome(
         island=island,
         iteration=iteration,
+        parent="initial",
         children=K,
         improved=iteration % 2,
         model_seconds=1.0 + iteration / 8,

@@ -19,6 +19,7 @@ def outcome(iteration: int, improved: int = 0) -> IterationOutcome:
     return IterationOutcome(
         island=0,
         iteration=iteration,
+        parent="initial",
         children=8,
         improved=improved,
         model_seconds=1.0,

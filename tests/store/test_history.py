@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import INITIAL, Direction, Evaluation, Failure, Miss, Refusal
-from engine.settings import BudgetSettings
 from engine.store import (
     Call,
     Child,
@@ -176,30 +175,25 @@ def test_the_best_is_the_first_of_the_best_scores(direction: Direction, best: st
     assert history_of([*FIRST], direction).best == FIRST[1]
 
 
-def test_a_budget_is_spent_once_the_last_verdict_is_in() -> None:
-    budget = BudgetSettings(candidates=2, seconds=None)
-    events: list[Event] = [*FIRST]
-    spent = []
-    for event in (
-        call(0),
-        child("0.0"),
-        child("0.1", Refusal.UNPARSED),
-        verdict("0.0", 1.0),
-        child("0.2"),
-        verdict("0.2", None),
-    ):
-        events.append(event)
-        spent.append(history_of(events).is_spent(budget))
-    assert spent == [False] * 5 + [True]
-    assert history_of(FIRST).is_spent(replace(budget, candidates=0))
+def test_what_given_up_guesses_cost_is_added_up() -> None:
+    history = history_of([*FIRST, lost(1, 0), call(1), child("1.0"), lost(2, 0)])
+    guess = lost(1, 0)
+    assert history.wasted_tokens == 2 * guess.generated_tokens
+    assert history.wasted_prompt_tokens == 2 * guess.prompt_tokens
+    assert history.wasted_cached_prompt_tokens == 2 * guess.cached_prompt_tokens
+    assert history.generated_tokens == 7
 
 
-def test_a_budget_of_time_is_spent_when_it_is_over_and_nothing_is_pending() -> None:
-    budget = BudgetSettings(candidates=100, seconds=3.0)
-    events = [*FIRST, call(0), child("0.0")]  # the last one at 3 s
-    assert not history_of(events).is_spent(budget)
-    assert history_of([*events, verdict("0.0", 1.0)]).is_spent(budget)
-    assert not history_of([*FIRST, call(0)]).is_spent(budget)
+def test_the_wait_for_a_better_score_is_counted_in_candidates() -> None:
+    scores = [0.5, None, 0.75, 0.6, 0.75, 0.1, 0.8, None]  # from 0.5; equal is no better
+    names = [f"0.{index}" for index in range(len(scores))]
+    events = [*FIRST, *map(child, names)]
+    waits = []
+    for name, score in zip(names, scores, strict=True):
+        events.append(verdict(name, score))
+        history = history_of(events)
+        waits.append((history.since_best, history.longest_wait))
+    assert waits == [(1, 1), (2, 2), (0, 2), (1, 2), (2, 2), (3, 3), (0, 3), (1, 3)]
 
 
 def test_programs_are_found_by_their_ids() -> None:

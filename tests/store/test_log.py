@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.core import INITIAL, Evaluation, Failure, Refusal, UserError
-from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run
+from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run, read_log
 
 EMPTIED = "DROP VIEW candidates; DROP VIEW calls; DROP TABLE events"
 SESSION = Session(number=0, engine="0", fingerprint="f")
@@ -262,3 +262,28 @@ def test_people_can_ask_for_the_hit_rate_of_each_call_in_sql(folder: Path) -> No
             "SELECT iteration, children, prompt_tokens, cached_prompt_tokens, hit_rate FROM calls"
         ).fetchall()
     assert rows == [(1, 2, 22, 9, 9 / 22), (2, 1, 10, 9, 0.9)]
+
+
+def test_a_log_is_read_while_another_process_writes_it_and_left_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    create_run(folder, write_config=lambda path: path.touch(), events=[SESSION, FIRST])
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert [each.event for each in read_log(folder)] == [SESSION, FIRST]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with EventLog(folder) as log:
+        written = log.append(child("0.0"))
+        *_, last = read_log(folder)
+        assert last == written
+        reading = read_log(folder)
+        next(reading)
+        log.append(child("0.1"))
+        assert sum(1 for _ in reading) == 2  # as it was when the reading began
+
+
+def test_what_is_no_log_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is not a run"):
+        next(read_log(tmp_path))
+    (tmp_path / "run.db").write_bytes(b"")
+    with pytest.raises(UserError, match="is not the log of a run"):
+        next(read_log(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["run.db"]

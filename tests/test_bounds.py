@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from engine import config
+from engine.bounds import check
 from engine.core import UserError
-from engine.settings import RunSettings, check
+from engine.settings import RunSettings
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,9 @@ def changed(settings: Any, key: str, value: object) -> Any:
         ("prompts.growth_tokens", -1),
         ("prompts.growth_tokens", 2**24 + 1),
         ("search.failures", -1),
+        ("search.novelty", 0.0),
+        ("search.novelty", math.nan),
+        ("search.parent.policy", "greedy"),
         ("search.parent.p_elite", -0.1),
         ("search.parent.p_elite", math.nan),
         ("search.parent.p_uniform", -0.1),
@@ -73,6 +77,16 @@ def changed(settings: Any, key: str, value: object) -> Any:
         ("budget.seconds", -1.0),
         ("budget.seconds", math.inf),
         ("budget.seconds", math.nan),
+        ("budget.tokens", -1),
+        ("budget.money", -0.5),
+        ("budget.money", math.nan),
+        ("budget.money", 1.0),  # while all prices are 0
+        ("budget.target", math.inf),
+        ("budget.target", math.nan),
+        ("budget.patience", 0),
+        ("budget.prices.prompt", -1.0),
+        ("budget.prices.cached_prompt", math.nan),
+        ("budget.prices.generated", math.inf),
         ("evaluation.workers", 0),
         ("evaluation.workers", 10**9),
         ("evaluation.cascade.keep", 0.0),
@@ -158,6 +172,11 @@ def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
         ("budget.candidates", 0),
         ("budget.seconds", 0.0),
         ("budget.seconds", None),
+        ("budget.candidates", None),
+        ("budget.tokens", 0),
+        ("budget.target", -1e300),
+        ("budget.patience", 1),
+        ("budget.prices.prompt", 0.0),
         ("model.gpu_memory_utilization", 1.0),
         ("model.threads", None),
         ("seed", 2**63 - 1),
@@ -169,6 +188,20 @@ def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
 )
 def test_a_value_at_its_bound_is_taken(defaults: RunSettings, key: str, value: object) -> None:
     check(changed(defaults, key, value))
+
+
+@pytest.mark.parametrize("key", ["candidates", "seconds", "tokens", "money"])
+def test_one_limit_that_every_run_reaches_is_enough_and_none_is_not(
+    defaults: RunSettings, key: str
+) -> None:
+    none = dict.fromkeys(("candidates", "seconds", "tokens", "money"))
+    budget = replace(defaults.budget, **none, target=1.0, patience=1)
+    with pytest.raises(
+        UserError, match=r"budget\.candidates is None; it must be a number, or else"
+    ):
+        check(changed(defaults, "budget", budget))
+    paid = replace(budget, prices=replace(budget.prices, generated=0.5))
+    check(changed(defaults, "budget", replace(paid, **{key: 1})))
 
 
 @pytest.mark.parametrize("tenths", range(11))

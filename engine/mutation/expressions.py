@@ -1,0 +1,241 @@
+"""Mutations of expressions: numbers, operators, comparisons, names, calls, subexpressions.
+
+Each changes one place of a syntax tree, chosen by chance, and returns whether there was one. Does
+not cover whether a program is the better for it, or even runs: ``mutate.py`` says what has to hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine import program as programs
+from engine.mutation.slots import Slot, dotted, find_slots
+from engine.prompts.library import Function, functions_of
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+_BOOLEAN = (ast.And, ast.Or)
+_SIGNS = (ast.USub, ast.UAdd)
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+_IDENTITY = (ast.Is, ast.IsNot)
+_MEMBERSHIP = (ast.In, ast.NotIn)
+# What they return is not determined by their arguments: a program that has it by chance could not
+# be scored twice alike.
+_UNDETERMINED = frozenset({"empty", "empty_like"})
+_MOST_INTEGER = 1 << 53  # a larger one is only shifted: as a float it would lose digits
+_SHIFTS = 0.5  # share of the integers that are shifted and not scaled
+_SMALLEST_STEP, _LARGEST_STEP = -3.0, 0.3  # decimal logarithms of relative steps
+
+_T = TypeVar("_T")
+_Kind = tuple[type[ast.AST], ...]
+
+
+def constant(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Scale or shift a number; turn a truth value round.
+
+    An integer is shifted by a geometric number of ones, or scaled by a log-normal factor; another
+    number x becomes x exp(s N(0, 1)) with a step s log-uniform from 0.001 to 2, so that search is
+    fine and coarse at once; 0 becomes s N(0, 1).
+    """
+    slots = [slot for slot in find_slots(tree) if _is_number(slot.node)]
+    if not slots:
+        return False
+    slot = one_of(slots, rng)
+    assert isinstance(slot.node, ast.Constant)
+    slot.put(_literal(_moved(slot.node.value, rng)))
+    return True
+
+
+def operator(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Replace an operator by another one of its kind: arithmetic, bitwise, boolean, a sign."""
+    kinds = (_ARITHMETIC, _BITS, _BOOLEAN, _SIGNS)
+    nodes = [
+        node
+        for node in _evaluated(tree)
+        if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp | ast.UnaryOp)
+        and any(isinstance(node.op, kind) for kind in kinds)
+    ]
+    if not nodes:
+        return False
+    node = one_of(nodes, rng)
+    node.op = _other(node.op, kinds, rng)
+    return True
+
+
+def comparison(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Replace a comparison by another one, ``is`` and ``in`` by their opposites."""
+    kinds = (_ORDER, _IDENTITY, _MEMBERSHIP)
+    places = [
+        (node, index)
+        for node in _evaluated(tree)
+        if isinstance(node, ast.Compare)
+        for index in range(len(node.ops))
+    ]
+    if not places:
+        return False
+    node, index = one_of(places, rng)
+    node.ops[index] = _other(node.ops[index], kinds, rng)
+    return True
+
+
+def name(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Read another variable that is bound there."""
+    slots = [
+        slot
+        for slot in find_slots(tree)
+        if isinstance(slot.node, ast.Name) and slot.node.id in slot.names and len(slot.names) > 1
+    ]
+    if not slots:
+        return False
+    slot = one_of(slots, rng)
+    assert isinstance(slot.node, ast.Name)
+    others = sorted(slot.names - {slot.node.id})
+    slot.put(ast.Name(id=one_of(others, rng), ctx=ast.Load()))
+    return True
+
+
+def call(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Call another function of the same module, or of the program, that takes as many arguments.
+
+    Only calls without keyword arguments are changed, and none of a module of random numbers.
+    """
+    modules, own = programs.known_modules(tree), _own_functions(tree)
+    places = [
+        (node, others)
+        for node in _evaluated(tree)
+        if isinstance(node, ast.Call)
+        and not node.keywords
+        and not any(isinstance(each, ast.Starred) for each in node.args)
+        and (others := _rivals(node, modules, own))
+    ]
+    if not places:
+        return False
+    node, others = one_of(places, rng)
+    if isinstance(node.func, ast.Attribute):
+        node.func.attr = one_of(others, rng)
+    else:
+        node.func = ast.Name(id=one_of(others, rng), ctx=ast.Load())
+    return True
+
+
+def expression(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Replace an expression by a copy of another one of the same function."""
+    slots = find_slots(tree)
+    for index in rng.permutation(len(slots)):
+        slot = slots[index]
+        others = [
+            each
+            for each in slots
+            if each is not slot and each.function is slot.function and _is_readable(each, at=slot)
+        ]
+        if others:
+            slot.put(copy.deepcopy(one_of(others, rng).node))
+            return True
+    return False
+
+
+def one_of(values: Sequence[_T], rng: np.random.Generator) -> _T:
+    """Return one of ``values``, each as likely as the others."""
+    return values[int(rng.integers(len(values)))]
+
+
+def _evaluated(tree: ast.Module) -> list[ast.AST]:
+    """Return the slots' expressions and the statements, in the order of the text."""
+    expressions = {id(slot.node) for slot in find_slots(tree)}
+    return [
+        node for node in ast.walk(tree) if id(node) in expressions or isinstance(node, ast.stmt)
+    ]
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _moved(value: object, rng: np.random.Generator) -> int | float | bool:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return _moved_integer(value, rng)
+    assert isinstance(value, float)
+    step = 10 ** rng.uniform(_SMALLEST_STEP, _LARGEST_STEP)
+    moved = value * math.exp(step * rng.standard_normal())
+    if value == 0:
+        moved = step * rng.standard_normal()
+    return float(moved) if math.isfinite(moved) else 0.0
+
+
+def _moved_integer(value: int, rng: np.random.Generator) -> int:
+    shift = int(rng.geometric(0.5)) * (1 if rng.random() < 0.5 else -1)
+    if rng.random() < _SHIFTS or abs(value) > _MOST_INTEGER:
+        return value + shift
+    scaled = round(value * math.exp(rng.standard_normal()))
+    return scaled if scaled != value else value + shift
+
+
+def _literal(value: float) -> ast.expr:
+    """Return the expression that is written for a number; Python has no negative literals."""
+    if value < 0:
+        return ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=-value))
+    return ast.Constant(value=value)
+
+
+def _other(now: ast.AST, kinds: Sequence[_Kind], rng: np.random.Generator) -> Any:
+    """Return another operator of the kind that ``now`` is of."""
+    kind = next(kind for kind in kinds if isinstance(now, kind))
+    return one_of([each for each in kind if not isinstance(now, each)], rng)()
+
+
+def _own_functions(tree: ast.Module) -> dict[str, tuple[int, int]]:
+    """Return the least and the most positional arguments of the program's own functions."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.args.vararg:
+            most = len(node.args.posonlyargs + node.args.args)
+            if all(each is not None for each in node.args.kw_defaults):
+                found[node.name] = (most - len(node.args.defaults), most)
+    return found
+
+
+def _rivals(node: ast.Call, modules: dict[str, str], own: dict[str, tuple[int, int]]) -> list[str]:
+    """Return the names of the functions that might be called in place of a call's own."""
+    given = len(node.args)
+    if isinstance(node.func, ast.Name) and node.func.id in own:
+        return [
+            each
+            for each, (least, most) in sorted(own.items())
+            if each != node.func.id and least <= given <= most
+        ]
+    path = dotted(node.func)
+    if path is None or len(path) < 2 or path[0] not in modules:
+        return []
+    return [
+        each.name
+        for each in _functions(".".join([modules[path[0]], *path[1:-1]]))
+        if each.least <= given <= each.most
+        and each.name != path[-1]
+        and each.name not in _UNDETERMINED
+    ]
+
+
+def _functions(module: str) -> tuple[Function, ...]:
+    """Return the functions of a module; none of one of random numbers, or of what is no module."""
+    if "random" in module:
+        return ()
+    try:
+        return functions_of(module)
+    except ImportError:  # a class, say: `np.ndarray.sum`
+        return ()
+
+
+def _is_readable(expression: Slot, *, at: Slot) -> bool:
+    """Whether the variables that an expression reads are bound at another slot too."""
+    nodes = [node for node in ast.walk(expression.node) if isinstance(node, ast.Name)]
+    bound = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
+    read = {node.id for node in nodes} & expression.names
+    return read - bound <= at.names

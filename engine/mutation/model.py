@@ -1,0 +1,85 @@
+"""A model that is none: its answer to a program is the program, mutated.
+
+It has the face of `engine.inference.LanguageModel`, without the hidden states, so that the
+decoder's thread, the loop, the search and the store run with it as they are: without weights, in
+milliseconds a child, and with children that follow from prompt, seed and temperature alone. What it
+finds is what chance finds; it is no result.
+
+- A prompt is a program, a token a character of it.
+- A child's temperature is the mean number of its mutations beyond the first (``mutate.py``).
+- No prompt token is ever cached, because nothing is computed of one that could be kept: a run's hit
+  rate is 0, and all tokens count as not filling a block of a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.core import ChatFrame, UserError
+from engine.inference import EngineLoad, PrefixCacheCount, Sampling
+from engine.mutation.fanout import MutationFanOut
+from engine.settings import ModelSettings
+
+
+class MutationModel:
+    """Mutates programs; see the module."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        """Set the limits that ``settings`` has."""
+        self._fans: list[MutationFanOut] = []
+        self._prompt_tokens = 0
+        self.max_model_len = settings.max_model_len
+        self.block_size = settings.max_model_len
+
+    def encode(self, text: str) -> list[int]:
+        """Return the characters of ``text``, as numbers."""
+        return [*map(ord, text)]
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        """Refuse.
+
+        Raises:
+            UserError: always: it reads programs alone.
+        """
+        raise UserError("model=mutation reads programs, no messages; use operator mutation")
+
+    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> MutationFanOut:
+        """Ask for one child per entry of ``sampling``, all mutations of one program.
+
+        Raises:
+            ValueError: the program and the longest child exceed ``max_model_len``, or a child is to
+                follow stop strings, bans or a grammar, of which a mutation knows nothing.
+        """
+        longest = len(token_ids) + max(each.max_tokens for each in sampling)
+        if longest > self.max_model_len:
+            raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
+        if any(each.stop or each.banned or each.grammar for each in sampling):
+            raise ValueError("a mutation follows no stop strings, bans or grammar")
+        self._prompt_tokens += len(token_ids) * len(sampling)
+        fan = MutationFanOut(token_ids=token_ids, sampling=sampling)
+        self._fans.append(fan)
+        return fan
+
+    def step(self) -> None:
+        """Write every child that was asked for."""
+        for fan in self._fans:
+            fan.write()
+        self._fans.clear()
+
+    def cached_tokens(self, token_ids: Sequence[int]) -> int:
+        """Return 0: there is no prefix cache."""
+        return 0
+
+    def prefix_cache_count(self) -> PrefixCacheCount:
+        """Return the prompt tokens of all children, and no hits."""
+        return PrefixCacheCount(queries=self._prompt_tokens, hits=0)
+
+    def load(self) -> EngineLoad:
+        """Return that nothing waits and nothing is held."""
+        return EngineLoad(waiting=0, kv_usage=0.0)
+
+    def forget(self) -> None:
+        """Forget nothing: there is no prefix cache to empty."""
+
+    def close(self) -> None:
+        """Free nothing."""

@@ -1,0 +1,89 @@
+"""Mutations of statements: one is removed, repeated, or changes places with its neighbour.
+
+Only statements inside functions are touched, and no ``return``, import, definition or docstring:
+without those a program is no longer one that answers.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.mutation.expressions import one_of
+
+_FIXED = (
+    *(ast.Return, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef),
+    *(ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass),
+)
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)  # what stands behind them never runs
+
+
+def removal(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Remove a statement; ``pass`` stays where it was the only one of its block."""
+    places = [
+        (block, index)
+        for block in _blocks(tree)
+        for index, statement in enumerate(block)
+        if _is_movable(statement)
+    ]
+    if not places:
+        return False
+    block, index = one_of(places, rng)
+    block[index : index + 1] = [] if len(block) > 1 else [ast.Pass()]
+    return True
+
+
+def repetition(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Insert a copy of a statement somewhere behind it in its block."""
+    places = [
+        (block, index, position)
+        for block in _blocks(tree)
+        for index, statement in enumerate(block)
+        if _is_movable(statement)
+        for position in range(index + 1, len(block) + 1)
+        if not isinstance(block[position - 1], _LEAVES)
+    ]
+    if not places:
+        return False
+    block, index, position = one_of(places, rng)
+    block.insert(position, copy.deepcopy(block[index]))
+    return True
+
+
+def exchange(tree: ast.Module, rng: np.random.Generator) -> bool:
+    """Let two neighbours change places."""
+    places = [
+        (block, index)
+        for block in _blocks(tree)
+        for index in range(len(block) - 1)
+        if _is_movable(block[index]) and _is_movable(block[index + 1])
+    ]
+    if not places:
+        return False
+    block, index = one_of(places, rng)
+    block[index], block[index + 1] = block[index + 1], block[index]
+    return True
+
+
+def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of statements inside functions."""
+    seen: set[int] = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for node in ast.walk(function):
+            if id(node) in seen or isinstance(node, ast.ClassDef):
+                continue
+            seen.add(id(node))
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(node, field, None)
+                if isinstance(block, list) and block:
+                    yield block
+
+
+def _is_movable(statement: ast.stmt) -> bool:
+    docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return not docstring and not isinstance(statement, _FIXED)

@@ -1,0 +1,188 @@
+"""``analysis=replay``: how the best programs came to be, and what the first m children were worth.
+
+Covers two replays. *Lineage*: of each of the best programs, every step from the initial program on:
+which call and operator made it, from which parent, and at what cost. *Within calls*: TurboEvolve's
+top-m replay (section 6.1): what each call of K children would have brought with its first m alone,
+which compares widths on the same calls, so that a policy's choice of K does not weigh in; the
+order of the children is that of ``ranks.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from engine.budget import cost
+from engine.core import Direction
+from engine.report.analysis.runs import RunRecord, Trial
+from engine.report.analysis.statistics import median
+from engine.report.analysis.table import Findings, Table, percent
+
+_COSTS = (
+    *("generated_tokens", "prompt_tokens", "cached_prompt_tokens"),
+    *("llm_seconds", "evaluation_seconds", "money"),
+)
+
+
+def replay(runs: Sequence[RunRecord], *, top: int) -> Findings:
+    """Replay the ``top`` best programs of all runs, the initial ones left out, and all calls."""
+    programs = [
+        {"rank": rank, **_program(run, trial)}
+        for rank, (run, trial) in enumerate(_best(runs, top), start=1)
+    ]
+    within = _within_calls(runs)
+    return Findings(
+        figures={"programs": programs, "within_calls": within},
+        tables=(_programs_table(programs), *map(_lineage_table, programs), _within_table(within)),
+    )
+
+
+def _best(runs: Sequence[RunRecord], top: int) -> list[tuple[RunRecord, Trial]]:
+    """Return the programs with the best scores, of equal ones those that were made first."""
+    scored = [(run, trial) for run in runs for trial in run.trials if trial.score is not None]
+
+    def rank(entry: tuple[RunRecord, Trial]) -> float:
+        run, trial = entry
+        assert trial.score is not None
+        return trial.score if run.direction is Direction.MINIMISE else -trial.score
+
+    return heapq.nsmallest(top, scored, key=rank)
+
+
+def _program(run: RunRecord, trial: Trial) -> dict[str, Any]:
+    """Return a program's score, its lineage and what that cost."""
+    by_id = {each.child.id: each for each in run.trials}
+    steps = [_step(run, each) for each in _lineage(trial, by_id)]
+    return {
+        "run": run.name,
+        "candidate": trial.child.id,
+        "score": trial.score,
+        "found_after": dataclasses.asdict(run.totals[trial.child.id]),
+        "cost": {each: sum(step[each] for step in steps) for each in _COSTS},
+        "lineage": steps,
+    }
+
+
+def _lineage(trial: Trial, by_id: Mapping[str, Trial]) -> list[Trial]:
+    """Return the steps that led to a child, from the initial program on."""
+    steps = [trial]
+    while (parent := by_id.get(steps[-1].child.parent)) is not None:
+        steps.append(parent)
+    return steps[::-1]
+
+
+def _step(run: RunRecord, trial: Trial) -> dict[str, Any]:
+    child, call = trial.child, trial.call
+    return {
+        "candidate": child.id,
+        "parent": child.parent,
+        "operator": child.operator,
+        "island": call.island,
+        "k": call.k,
+        "temperature": trial.temperature,
+        "score": trial.score,
+        "gain": trial.gain,
+        "generated_tokens": child.generated_tokens,
+        "prompt_tokens": child.prompt_tokens,
+        "cached_prompt_tokens": child.cached_prompt_tokens,
+        "llm_seconds": child.llm_seconds,
+        "evaluation_seconds": run.history.verdicts[child.id].seconds,
+        "money": cost(
+            run.settings.budget.prices,
+            prompt_tokens=child.prompt_tokens,
+            cached_prompt_tokens=child.cached_prompt_tokens,
+            generated_tokens=child.generated_tokens,
+        ),
+    }
+
+
+def _within_calls(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """Return, for each K and m up to it, what the first m children of the calls brought."""
+    widths: dict[int, list[list[Trial]]] = {}
+    for run in runs:
+        for children in _calls(run):
+            widths.setdefault(len(children), []).append(children)
+    return [
+        {
+            "k": k,
+            "m": m,
+            "calls": len(calls),
+            "improving": sum(any(each.is_better for each in call[:m]) for call in calls),
+            "valid": sum(bool(_gains(call[:m])) for call in calls),
+            "median_best_gain": median(
+                [max(gains) for call in calls if (gains := _gains(call[:m]))]
+            ),
+        }
+        for k, calls in sorted(widths.items())
+        for m in range(1, k + 1)
+    ]
+
+
+def _calls(run: RunRecord) -> Iterator[list[Trial]]:
+    """Yield the children of each call that has all of them, in their order."""
+    of_call: dict[int, list[Trial]] = {}
+    for trial in run.trials:
+        of_call.setdefault(trial.call.iteration, []).append(trial)
+    for children in of_call.values():
+        if len(children) == children[0].call.k:
+            yield sorted(children, key=lambda each: each.child.index)
+
+
+def _gains(trials: Sequence[Trial]) -> list[float]:
+    return [each.gain for each in trials if each.gain is not None]
+
+
+def _programs_table(programs: Sequence[dict[str, Any]]) -> Table:
+    return Table(
+        title="The best programs, and what they and their ancestors cost",
+        columns=(
+            *("rank", "run", "candidate", "score", "steps", "tokens", "model s", "evaluation s"),
+            *("after candidates", "after s"),
+        ),
+        rows=[
+            (
+                *(each["rank"], each["run"], each["candidate"], each["score"]),
+                *(len(each["lineage"]), each["cost"]["generated_tokens"]),
+                *(each["cost"]["llm_seconds"], each["cost"]["evaluation_seconds"]),
+                *(each["found_after"]["candidates"], each["found_after"]["seconds"]),
+            )
+            for each in programs
+        ],
+    )
+
+
+def _lineage_table(program: dict[str, Any]) -> Table:
+    return Table(
+        title=f"Lineage of {program['rank']}: {program['candidate']} of {program['run']}",
+        columns=(
+            *("candidate", "parent", "operator", "island", "K", "temperature", "score", "gain"),
+            *("tokens", "model s"),
+        ),
+        rows=[
+            (
+                *(step["candidate"], step["parent"], step["operator"], step["island"], step["k"]),
+                *(step["temperature"], step["score"], step["gain"]),
+                *(step["generated_tokens"], step["llm_seconds"]),
+            )
+            for step in program["lineage"]
+        ],
+    )
+
+
+def _within_table(rows: Sequence[dict[str, Any]]) -> Table:
+    return Table(
+        title="What the first m children of a call are worth",
+        columns=("K", "m", "calls", "improving", "share", "valid", "median best gain"),
+        rows=[
+            (
+                *(row["k"], row["m"], row["calls"], row["improving"]),
+                *(percent(row["improving"] / row["calls"]), row["valid"], row["median_best_gain"]),
+            )
+            for row in rows
+            if row["m"] == row["k"] or row["m"] & (row["m"] - 1) == 0  # all m are in the figures
+        ],
+        note="improving: at least one of the m is better than the parent; valid: at least one has "
+        "a score; gain: of the best of those over the parent.",
+    )

@@ -1,0 +1,223 @@
+"""Recorded runs as the analyses read them: each child beside its call, its parent and its fate.
+
+Covers: reading the logs of runs whose scores compare, also of runs that go on or were killed, and
+refusing logs whose events do not fit together. Does not cover what is made of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import config
+from engine.budget import Account, Limit
+from engine.core import INITIAL, Direction, UserError
+from engine.problem import read_direction
+from engine.settings import RunSettings
+from engine.store import Call, Child, Recorded, RunHistory, Verdict, read_log
+
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Totals:
+    """What a run had used up to some event.
+
+    Attributes:
+        candidates: evaluated, the initial program not counted.
+        tokens: generated, those of given-up guesses included.
+        seconds: wall seconds.
+        money: at the prices of the run's budget.
+    """
+
+    candidates: int
+    tokens: int
+    seconds: float
+    money: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """A child, the call that it is of, and what became of it.
+
+    Attributes:
+        child: as it was recorded.
+        call: the same.
+        parent_score: of its parent.
+        is_evaluated: whether it has a verdict.
+        score: None if it was refused, failed or has no verdict.
+        gain: by how much its score is better than its parent's, below 0 if it is worse; None
+            without a score.
+        is_best: whether it was better than everything before when its verdict came.
+    """
+
+    child: Child
+    call: Call
+    parent_score: float
+    is_evaluated: bool
+    score: float | None
+    gain: float | None
+    is_best: bool
+
+    @property
+    def is_better(self) -> bool:
+        """Whether its score is better than its parent's."""
+        return self.gain is not None and self.gain > 0
+
+    @property
+    def temperature(self) -> float | None:
+        """At which it was sampled; None if its call does not say."""
+        index, temperatures = self.child.index, self.call.temperatures
+        return temperatures[index] if index < len(temperatures) else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRecord:
+    """A run's log, read.
+
+    Attributes:
+        name: the folder, as it was given.
+        settings: the run's.
+        history: what the log adds up to.
+        events: the log.
+        trials: every child, in the order they were generated.
+        totals: what had been used when each candidate's verdict came, the initial one's among them.
+        end: what was used in all.
+    """
+
+    name: str
+    settings: RunSettings
+    history: RunHistory
+    events: Sequence[Recorded]
+    trials: Sequence[Trial]
+    totals: Mapping[str, Totals]
+    end: Totals
+
+    @property
+    def direction(self) -> Direction:
+        """Of the problem's score."""
+        return self.history.direction
+
+
+def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
+    """Read runs of one problem.
+
+    Raises:
+        UserError: a folder is not a run, given twice or damaged, or the scores do not compare.
+    """
+    if not folders:
+        raise UserError("give at least one run's folder, such as runs/NAME")
+    seen: set[Path] = set()
+    for folder in folders:
+        if folder.resolve() in seen:
+            raise UserError(f"{folder} is given twice; a run counts once")
+        seen.add(folder.resolve())
+    runs = tuple(map(_read, folders))
+    for run in runs[1:]:
+        if _fingerprint(run) != _fingerprint(runs[0]):
+            raise UserError(
+                f"{runs[0].name} and {run.name} are of different problems ({_problem(runs[0])}, "
+                f"{_problem(run)}), or of one that changed between them, so their scores do not "
+                "compare; report them apart"
+            )
+    return runs
+
+
+def record_of(
+    *, name: str, settings: RunSettings, direction: Direction, events: Iterable[Recorded]
+) -> RunRecord:
+    """Return a run as it stands in its log.
+
+    Raises:
+        UserError: the events do not fit together.
+    """
+    history = RunHistory(direction=direction)
+    account = Account(settings.budget, history)
+    totals: dict[str, Totals] = {}
+    bests: set[str] = set()
+    kept = tuple(events)
+    for recorded in kept:
+        if isinstance(recorded.event, Child):
+            _check_made(recorded.event, history, name)
+        history.fold(recorded)
+        if isinstance(recorded.event, Verdict):
+            totals[recorded.event.candidate] = _totals(account, history)
+            if history.best is recorded.event:
+                bests.add(recorded.event.candidate)
+    if not history.sessions or INITIAL not in history.verdicts:
+        raise UserError(f"{name} is damaged: its log has no beginning; leave it out")
+    made = {*history.first, *history.children}
+    unknown = next((each for each in totals if each not in made), None)
+    if unknown is not None:
+        raise UserError(f"{name} is damaged: nobody made candidate {unknown}; leave it out")
+    return RunRecord(
+        name=name,
+        settings=settings,
+        history=history,
+        events=kept,
+        trials=tuple(_trial(child, history, bests) for child in history.children.values()),
+        totals=totals,
+        end=_totals(account, history),
+    )
+
+
+def _read(folder: Path) -> RunRecord:
+    events = tuple(read_log(folder))  # first: it says what is wrong with a folder that is no run
+    settings = config.load(folder / "config.yaml")
+    direction = read_direction(Path(settings.problem))
+    name = os.fsencode(folder).decode(errors="replace")
+    try:
+        return record_of(name=name, settings=settings, direction=direction, events=events)
+    except (TypeError, ValueError) as error:  # a number in the log is none
+        raise UserError(f"{name} is damaged: {error}; leave it out") from error
+
+
+def _check_made(child: Child, history: RunHistory, name: str) -> None:
+    """Refuse a child that no call before it made, or of a parent without a score before it."""
+    parent = history.verdicts.get(child.parent)
+    if child.iteration not in history.calls or parent is None or parent.score is None:
+        raise UserError(
+            f"{name} is damaged: child {child.id} has no call, or no parent with a score; "
+            "leave it out"
+        )
+
+
+def _trial(child: Child, history: RunHistory, bests: set[str]) -> Trial:
+    parent, verdict = history.verdicts[child.parent].score, history.verdicts.get(child.id)
+    assert parent is not None  # it was checked
+    score = None if verdict is None else verdict.score
+    return Trial(
+        child=child,
+        call=history.calls[child.iteration],
+        parent_score=parent,
+        is_evaluated=verdict is not None,
+        score=score,
+        gain=None if score is None else _gain(score, parent, history.direction),
+        is_best=child.id in bests,
+    )
+
+
+def _gain(score: float, parent: float, direction: Direction) -> float:
+    gain = score - parent if direction is Direction.MAXIMISE else parent - score
+    return min(_LARGEST, max(-_LARGEST, gain))  # two finite scores may be infinitely far apart
+
+
+def _totals(account: Account, history: RunHistory) -> Totals:
+    used = account.used
+    return Totals(
+        candidates=history.evaluated,
+        tokens=int(used[Limit.TOKENS]),
+        seconds=used[Limit.SECONDS],
+        money=used[Limit.MONEY],
+    )
+
+
+def _fingerprint(run: RunRecord) -> str:
+    return run.history.sessions[0].fingerprint
+
+
+def _problem(run: RunRecord) -> str:
+    return Path(run.settings.problem).name

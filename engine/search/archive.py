@@ -1,0 +1,121 @@
+"""Archive: MAP-Elites, the best program of every cell of a grid of features.
+
+Source: Mouret and Clune, "Illuminating search spaces by mapping elites", 2015. Each feature
+(``features``) is cut into bins; a cell is one bin of each. It keeps its best program: of equal
+scores the shorter one, and of equally long ones the first by its place. So what an archive holds
+depends on what it was told, not on the order.
+
+Covers: who keeps which cell. Does not cover which features there are, or who becomes a parent.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+
+from engine.core import Candidate, Direction
+from engine.search.features import Feature
+from engine.search.parents import rank
+from engine.search.population import Place
+
+Cell = tuple[int, ...]
+"""The number of a bin for each feature, in the order of the features."""
+
+
+class Placement(enum.StrEnum):
+    """What a candidate does, or did, to an archive."""
+
+    FILLED = "filled"  # its cell was empty
+    REPLACED = "replaced"  # it took over its cell
+    REJECTED = "rejected"  # its cell holds a better one, or itself
+    OUTSIDE = "outside"  # it has no cell: a feature is missing or not a number
+
+    @property
+    def changes(self) -> bool:
+        """Whether a cell has a new elite."""
+        return self in (Placement.FILLED, Placement.REPLACED)
+
+
+class Archive:
+    """The elites of one island, or of a run."""
+
+    def __init__(self, *, features: Sequence[Feature], direction: Direction) -> None:
+        """Start empty.
+
+        Args:
+            features: the dimensions; with none there is one cell, which the best program has.
+            direction: of the scores.
+
+        Raises:
+            ValueError: two features have the same name.
+        """
+        names = [feature.name for feature in features]
+        if len(set(names)) < len(names):
+            raise ValueError(f"features are named twice: {', '.join(names)}")
+        self._features = tuple(features)
+        self._direction = direction
+        self._elites: dict[Cell, tuple[Place, Candidate]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return math.prod(feature.bins for feature in self._features)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the cells that are filled, from 0 to 1."""
+        return len(self._elites) / self.size
+
+    @property
+    def cells(self) -> dict[Cell, Candidate]:
+        """The elite of each filled cell, in the order of the cells."""
+        return {cell: self._elites[cell][1] for cell in sorted(self._elites)}
+
+    @property
+    def elites(self) -> list[Candidate]:
+        """The programs that the cells keep, in the order of their places."""
+        return [elite for _, elite in sorted(self._elites.values(), key=lambda each: each[0])]
+
+    def cell(self, values: Mapping[str, float]) -> Cell | None:
+        """Return the cell of a program; None if a feature is missing or not a number.
+
+        Args:
+            values: the program's features by name; others than the archive's do not matter.
+        """
+        found = [values.get(feature.name, math.nan) for feature in self._features]
+        if any(math.isnan(value) for value in found):
+            return None
+        return tuple(
+            feature.bin(value) for feature, value in zip(self._features, found, strict=True)
+        )
+
+    def placement(
+        self, candidate: Candidate, *, place: Place, values: Mapping[str, float]
+    ) -> Placement:
+        """Return what `tell` would do now; nothing changes."""
+        cell = self.cell(values)
+        if cell is None:
+            return Placement.OUTSIDE
+        if cell not in self._elites:
+            return Placement.FILLED
+        is_better = self._key(place, candidate) < self._key(*self._elites[cell])
+        return Placement.REPLACED if is_better else Placement.REJECTED
+
+    def tell(self, candidate: Candidate, *, place: Place, values: Mapping[str, float]) -> Placement:
+        """Take in a candidate; return what became of it. Telling it again changes nothing.
+
+        Args:
+            candidate: the program with its score.
+            place: where it stands among all programs.
+            values: its features by name; others than the archive's do not matter.
+        """
+        placement = self.placement(candidate, place=place, values=values)
+        cell = self.cell(values)
+        if cell is not None and placement.changes:
+            self._elites[cell] = (place, candidate)
+        return placement
+
+    def _key(self, place: Place, candidate: Candidate) -> tuple[float, int, Place]:
+        """Return what is smaller for the one that keeps a cell."""
+        return (*rank(candidate, self._direction), place)

@@ -1,0 +1,157 @@
+"""AdaEvolve: explore while an island stagnates, exploit while it improves.
+
+Source: Cemri et al., "AdaEvolve: adaptive LLM driven zeroth-order optimization", 2026, local
+adaptation, and its code. With delta the relative improvement of a child (``improvement``), an
+island accumulates
+
+    G <- rho G + (1 - rho) delta^2,                              rho = 0.9,      (1)
+
+and explores with the intensity
+
+    I = Imin + (Imax - Imin) / (1 + sqrt(G + 1e-8)),             I in [0.15, 0.5].   (2)
+
+With u uniform on [0, 1): it explores if u < I; exploits if u < I + 0.7 (1 - I), which is a uniform
+choice among the top quarter; and else is balanced, which is an even chance of one or the other.
+
+Where this differs from its code:
+
+- There (1) is computed only when a program improves, so G never decays while an island stagnates,
+  and the search goes on exploiting. Here it is computed for every child, with delta = 0 for one
+  that improves nothing or has no score. The initial program and other guests count, as there,
+  when they are the island's new best.
+- To explore is to choose by novelty. There that is the mean distance to the five nearest in an
+  archive of 20, by tokens and structure. An island here has no bound, so the distances between all
+  its programs would be too many. A program's novelty is the share of the others that lack a line
+  of it, averaged over its lines, which takes one look at each line. The floor of 0.001 is theirs.
+
+Covers: one island. Does not cover the choice between islands (``islands``), or what it tells
+the model of its mode.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core import Candidate, Direction
+from engine.search.parents.improvement import relative_gain
+from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.scores import rank
+from engine.search.race import winner
+
+EXPLOIT_SHARE = 0.7
+"""Share of the choices that do not explore which exploit; the others are balanced."""
+LEAST_NOVELTY = 0.001
+_EPSILON = 1e-8
+_KEPT = 1 << 15  # programs whose lines were asked for last
+
+
+class AdaEvolve:
+    """Exploring, exploiting and balanced choices, as often as the island's progress suggests."""
+
+    def __init__(
+        self,
+        *,
+        direction: Direction,
+        decay: float = 0.9,
+        intensity_min: float = 0.15,
+        intensity_max: float = 0.5,
+    ) -> None:
+        """Start without a program: G = 0.
+
+        Args:
+            direction: of the scores.
+            decay: rho, from 0 to below 1.
+            intensity_min: Imin, how often a search explores that improves without end.
+            intensity_max: Imax, how often one that does not improve at all; at most 1.
+
+        Raises:
+            ValueError: one of them is out of its range, or Imin exceeds Imax.
+        """
+        if not 0 <= decay < 1:
+            raise ValueError(f"decay is {decay}; it must be 0 or more and below 1")
+        if not 0 <= intensity_min <= intensity_max <= 1:
+            raise ValueError(
+                f"intensity_min is {intensity_min} and intensity_max {intensity_max}; they must "
+                "ascend from 0 to 1"
+            )
+        self._direction = direction
+        self._decay = decay
+        self._min = intensity_min
+        self._max = intensity_max
+        self._best: float | None = None
+        self._last = -1
+        self.accumulated = 0.0
+        """G, from 0 to 1."""
+
+    @property
+    def intensity(self) -> float:
+        """I, the probability of exploring, but for the balanced choices."""
+        return self._min + (self._max - self._min) / (1 + math.sqrt(self.accumulated + _EPSILON))
+
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
+        """Return one of ``candidates``, at least one; ``u`` says whether it explores."""
+        explore = self.intensity
+        exploit = explore + EXPLOIT_SHARE * (1 - explore)
+        if u < explore or u >= (exploit + 1) / 2:  # the rest is balanced: half and half
+            log_weights = np.log(np.maximum(LEAST_NOVELTY, novelty(candidates)))
+        else:
+            candidates = self._top_quarter(candidates)
+            log_weights = np.zeros(len(candidates))
+        return candidates[winner([each.id for each in candidates], log_weights, key=key)]
+
+    def welcome(self, candidate: Candidate) -> None:
+        """Take in a guest, which counts if it is the island's new best."""
+        if self._best is None or self._direction.better(candidate.score, self._best):
+            self._accumulate(candidate.score)
+
+    def tell(self, outcome: ParentOutcome) -> None:
+        """Accumulate the improvement of each child, in the order of their places.
+
+        Raises:
+            ValueError: this iteration or a later one was told before.
+        """
+        self._last = in_order(outcome, after=self._last)
+        for child in outcome.children:
+            self._accumulate(child.score)
+
+    def _accumulate(self, score: float | None) -> None:
+        best = self._best
+        delta = relative_gain(score, best=best, reference=best, direction=self._direction)
+        self.accumulated = self._decay * self.accumulated + (1 - self._decay) * delta**2  # (1)
+        if score is not None and (best is None or self._direction.better(score, best)):
+            self._best = score
+
+    def _top_quarter(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        ordered = sorted(candidates, key=lambda each: rank(each, self._direction))
+        return ordered[: max(1, len(ordered) // 4)]
+
+
+def novelty(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+    """Return how unlike the others each program is, from 0 to 1, shape (len(candidates),).
+
+    It is the share of the other programs that lack a line of this one, averaged over its distinct
+    lines without indentation; 0 for one without a line, or without others.
+    """
+    lines = [_lines(each.program) for each in candidates]
+    holders = Counter(itertools.chain.from_iterable(lines))
+    others = len(candidates) - 1
+    shares = np.zeros(len(candidates))
+    if others == 0:
+        return shares
+    for place, own in enumerate(lines):
+        if own:
+            shared = sum(holders[line] for line in own) / len(own) - 1
+            shares[place] = 1 - shared / others
+    return shares
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _lines(program: str) -> frozenset[str]:
+    return frozenset(line.strip() for line in program.splitlines()) - {""}

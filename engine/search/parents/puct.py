@@ -1,0 +1,98 @@
+"""PUCT: TTT-Discover's reuse of states.
+
+Source: Yuksekgonul et al., "Learning to discover at test time", 2026, section 3.2, and its code.
+The parent is the candidate s with the largest
+
+    Q(s) + c (Rmax - Rmin) P(s) sqrt(1 + T / G) / (1 + n(s) / G),
+
+with Q(s) the best score among its children, or its own as long as no child has one; P(s) linear in
+the rank, P = (N - rank) / sum with rank = 0 for the best of N; G the children of a call; T all
+children, and n(s) those of s and its descendants. T / G and n / G are numbers of calls. Here calls
+are counted, as the last version of its code does, so that G may change from call to call; calls
+whose children all failed count too.
+
+The formula is divided by Rmax - Rmin, which changes no choice, so that a range that is no finite
+number does no harm. Where all scores are equal it is taken to be above 0, so that the bonus still
+decides (its code has a floor of 1e-6). Equal scores share the mean of their ranks. Of equal
+values the better score wins, then the shorter program, then the first.
+
+There is no chance in it, so ``u`` and ``key`` do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core import Candidate, Direction
+from engine.search.parents.lineage import Lineage
+from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.scores import best_of, ranks, scaled, scores_of
+
+
+class Puct:
+    """The candidate with the best child or the least tried lineage."""
+
+    def __init__(self, *, direction: Direction, exploration: float = 1.0) -> None:
+        """Start with no call counted.
+
+        Args:
+            direction: of the scores.
+            exploration: c, 0 or more.
+
+        Raises:
+            ValueError: ``exploration`` is out of its range.
+        """
+        if not 0 <= exploration < math.inf:
+            raise ValueError(f"exploration is {exploration}; it must be 0 or more and finite")
+        self._direction = direction
+        self._exploration = exploration
+        self._lineage = Lineage()
+        self._calls: Counter[str] = Counter()  # n / G
+        self._all_calls = 0  # T / G
+        self._best_child: dict[str, float] = {}
+        self._last = -1
+
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
+        """Return one of ``candidates``, at least one; the numbers do not matter."""
+        values = self.values(candidates)
+        best = np.flatnonzero(values == values.max())
+        return best_of([candidates[place] for place in best], self._direction)
+
+    def values(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+        """Return the formula over Rmax - Rmin, for each candidate, shape (len(candidates),)."""
+        own = scores_of(candidates)
+        reached = [self._best_child.get(c.id, c.score) for c in candidates]
+        # Children that are no candidates any more may lie outside of the candidates' range.
+        quality = scaled(np.append(own, reached), self._direction)[len(candidates) :]
+        weights = len(candidates) + 1 - ranks(own, self._direction)
+        prior = weights / weights.sum()
+        calls = np.array([self._calls[c.id] for c in candidates], dtype=np.float64)
+        bonus = prior * math.sqrt(1 + self._all_calls) / (1 + calls)
+        values: NDArray[np.float64] = quality + self._exploration * bonus
+        return values
+
+    def welcome(self, candidate: Candidate) -> None:
+        """Learn nothing: its calls on other islands are none of this one's."""
+
+    def tell(self, outcome: ParentOutcome) -> None:
+        """Count a call of a parent and all it descends from, and keep its best child.
+
+        Raises:
+            ValueError: this iteration or a later one was told before, or one of the children.
+        """
+        last = in_order(outcome, after=self._last)
+        self._lineage.add(outcome)
+        self._last = last
+        self._all_calls += 1
+        self._calls.update(self._lineage.upward(outcome.parent))
+        for child in outcome.children:
+            best = self._best_child.get(outcome.parent)
+            if child.score is not None and (
+                best is None or self._direction.better(child.score, best)
+            ):
+                self._best_child[outcome.parent] = child.score

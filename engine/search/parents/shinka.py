@@ -1,0 +1,83 @@
+"""Shinka: good scores and few children, as ShinkaEvolve weighs parents.
+
+Source: Lange, Imajuku and Cetin, "ShinkaEvolve: towards open-ended and sample-efficient program
+evolution", 2025, section 3.1, and its code. With m the median of the scores, MAD the median of
+|score_i - m| and n_i the number of children of candidate i,
+
+    w_i = sigmoid(lambda (score_i - m) / max(MAD, 1e-6)) / (1 + n_i),     lambda = 10,
+
+turned round for a problem that minimises. The floor of the MAD is in the unit of the scores, as it
+is there: where most scores are equal, differences far below 1e-6 do not count.
+
+All children that were told count, also those without a score: each was an attempt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core import Candidate, Direction
+from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.scores import scores_of
+from engine.search.race import winner
+
+LEAST_DEVIATION = 1e-6
+_LARGE = 1e300  # scores beyond it are taken in a larger unit, or their sums could be infinite
+
+
+class Shinka:
+    """A choice weighted by how far a score is above the median, and how seldom it was tried."""
+
+    def __init__(self, *, direction: Direction, sharpness: float = 10.0) -> None:
+        """Start with no parent tried.
+
+        Args:
+            direction: of the scores.
+            sharpness: lambda, 0 or more; 0 leaves only the numbers of children to count.
+
+        Raises:
+            ValueError: ``sharpness`` is out of its range.
+        """
+        if not 0 <= sharpness < math.inf:
+            raise ValueError(f"sharpness is {sharpness}; it must be 0 or more and finite")
+        self._direction = direction
+        self._sharpness = sharpness
+        self._children: Counter[str] = Counter()
+        self._last = -1
+
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
+        """Return one of ``candidates``, at least one; ``u`` does not matter."""
+        children = np.array([self._children[each.id] for each in candidates], dtype=np.float64)
+        distances = self._sharpness * self._deviations(scores_of(candidates))
+        log_weights = -np.logaddexp(0.0, -distances) - np.log1p(children)
+        return candidates[winner([each.id for each in candidates], log_weights, key=key)]
+
+    def welcome(self, candidate: Candidate) -> None:
+        """Learn nothing: its children on other islands are none of this one's attempts."""
+
+    def tell(self, outcome: ParentOutcome) -> None:
+        """Count the children of a parent.
+
+        Raises:
+            ValueError: this iteration or a later one was told before.
+        """
+        self._last = in_order(outcome, after=self._last)
+        self._children[outcome.parent] += len(outcome.children)
+
+    def _deviations(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how many MADs each score is better than the median, shape as ``scores``."""
+        unit = max(1.0, float(np.abs(scores).max()) / _LARGE)
+        scores = scores / unit
+        above = scores - np.median(scores)
+        if self._direction is Direction.MINIMISE:
+            above = -above
+        spread = max(float(np.median(np.abs(above))), LEAST_DEVIATION)
+        limit = np.finfo(np.float64).max / max(1.0, self._sharpness)
+        with np.errstate(over="ignore"):
+            deviations: NDArray[np.float64] = np.clip(above / spread, -limit, limit)
+        return deviations

@@ -1,0 +1,75 @@
+"""What the pool's tests share: runs that cost no model to make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import INITIAL, Evaluation, Failure, Problem
+from engine.problem import load_problem
+from engine.store import Child, Event, Session, Verdict, create_run
+
+MakeRun = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def signal() -> Problem:
+    return load_problem(Path(config.resolve(["problem=signal"]).problem))
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, signal: Problem) -> MakeRun:
+    def make(
+        name: str,
+        scores: Mapping[str, float | None],
+        *,
+        programs: Mapping[str, str] | None = None,
+        fingerprint: str = "f",
+        settings: tuple[str, ...] = (),
+    ) -> Path:
+        """Make a run with a candidate for each of ``scores``; None is a failure."""
+        resolved = config.resolve(["problem=signal", *settings])
+        initial = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
+        events: list[Event] = [
+            Session(number=0, engine="0", fingerprint=fingerprint),
+            Verdict.of(INITIAL, initial, program=signal.initial_program),
+        ]
+        for index, (candidate, score) in enumerate(scores.items()):
+            text = f"def {signal.entry_point}(x):\n    return x * {candidate}\n"
+            if programs is not None and candidate in programs:
+                text = programs[candidate]
+            events += [_child(candidate, text, index), _verdict(candidate, score)]
+        create_run(
+            tmp_path / "runs" / name,
+            write_config=lambda path: config.save(resolved, path),
+            events=events,
+        )
+        return tmp_path / "runs" / name
+
+    return make
+
+
+def _child(candidate: str, program: str, index: int) -> Child:
+    return Child(
+        id=candidate,
+        iteration=0,
+        index=index,
+        parent=INITIAL,
+        operator="infill",
+        completion="",
+        completion_ids=(),
+        finish_reason="stop",
+        program=program,
+        refusal=None,
+        prompt_tokens=1,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+    )
+
+
+def _verdict(candidate: str, score: float | None) -> Verdict:
+    failure = Failure.ERROR if score is None else None
+    return Verdict.of(candidate, Evaluation(score=score, failure=failure))

@@ -1,0 +1,279 @@
+"""Pools as they come: broken and hostile files beside good ones, and other runs' folders."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.core import INITIAL, Direction, Evaluation, Failure, Problem, UserError
+from engine.embedding import NGramEmbedder
+from engine.evaluation import EvaluatorPool
+from engine.pool import PoolProgram, PoolReading, Unusable, allocate, judged, read_pool
+from engine.pool.reading import MAX_BYTES
+from engine.problem import load_problem
+
+MakeRun = Callable[..., Path]
+DOUBLE = Path(__file__).parents[1] / "evaluation" / "problems" / "double"
+GOOD = """\
+def double(values, offset=0.0):
+    return {"doubled": 2 * values + offset, "count": len(values)}
+"""
+
+
+@pytest.fixture(scope="module")
+def double() -> Problem:
+    return load_problem(DOUBLE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "pool"
+    made.mkdir()
+    return made
+
+
+def read(problem: Problem, *sources: Path, most_of_run: int = 10) -> PoolReading:
+    return read_pool(sources, problem=problem, most_of_run=most_of_run)
+
+
+def variant(number: int) -> str:
+    return GOOD.replace("2 *", f"{number} *")
+
+
+def test_programs_are_read_in_the_order_of_their_names(folder: Path, double: Problem) -> None:
+    for name in ("b", "a", "c"):
+        (folder / f"{name}.py").write_text(variant(ord(name)))
+    (folder / "notes.txt").write_text("def double(: no program\n")
+    (folder / "index.json").write_text("{}")
+    found = read(double, folder)
+    assert found.programs == tuple(
+        PoolProgram(name=f"pool/{name}.py", program=variant(ord(name))) for name in "abc"
+    )
+    assert found.unusable == ()
+
+
+def test_each_broken_file_is_reported_and_the_rest_is_read(folder: Path, double: Problem) -> None:
+    (folder.parent / "secret.py").write_text(variant(3))
+    (folder / "a good one.py").write_text(GOOD)
+    (folder / "bytes.py").write_bytes(GOOD.encode() + b"# \xff\xfe\n")
+    (folder / "circle.py").symlink_to(folder / "circle.py")
+    (folder / "dangling.py").symlink_to(folder / "nowhere.py")
+    (folder / "deep.py").write_text(GOOD + "x = " + "(" * 5000 + ")" * 5000)
+    (folder / "empty.py").write_text("")
+    (folder / "folder.py").mkdir()
+    (folder / "large.py").write_text(GOOD + "#" * MAX_BYTES)
+    (folder / "linked out.py").symlink_to(folder.parent / "secret.py")
+    (folder / "no entry.py").write_text("def other(values):\n    return double(values)\n")
+    (folder / "null.py").write_text(GOOD + "\0")
+    os.mkfifo(folder / "pipe.py")  # nobody writes: whoever opens it and waits, waits for ever
+    (folder / "same.py").write_text("# the same\n" + GOOD.replace("2 *", "2*"))
+    (folder / "syntax.py").write_text("def double(values, offset:\n")
+    (folder / "z last.py").write_text(variant(4))
+    found = read(double, folder)
+    assert [each.name for each in found.programs] == ["pool/a good one.py", "pool/z last.py"]
+    reasons = {each.name.removeprefix("pool/"): each.reason for each in found.unusable}
+    assert reasons.pop("circle.py") in (
+        "a link that leads nowhere",
+        "can't be read: a link that leads nowhere",
+        "can't be read: Too many levels of symbolic links",
+    )
+    assert reasons == {
+        "bytes.py": "not UTF-8 text",
+        "dangling.py": "can't be read: No such file or directory",
+        "deep.py": "not valid Python, or nested too deeply",
+        "empty.py": "defines no function 'double'",
+        "folder.py": "a folder",
+        "large.py": f"larger than {MAX_BYTES} bytes",
+        "linked out.py": "a link to something outside the folder",
+        "no entry.py": "defines no function 'double'",
+        "null.py": "not valid Python, or nested too deeply",
+        "pipe.py": "not a regular file",
+        "same.py": "the same program as pool/a good one.py",
+        "syntax.py": "not valid Python, or nested too deeply",
+    }
+
+
+def test_reading_runs_nothing(folder: Path, double: Problem) -> None:
+    trace = folder / "it ran"
+    (folder / "hostile.py").write_text(f"open({str(trace)!r}, 'w')\nraise SystemExit\n" + GOOD)
+    assert len(read(double, folder).programs) == 1
+    assert not trace.exists()
+
+
+def test_a_link_within_the_folder_is_the_same_program_once(folder: Path, double: Problem) -> None:
+    (folder / "a.py").write_text(GOOD)
+    (folder / "b.py").symlink_to("a.py")
+    found = read(double, folder)
+    assert [each.name for each in found.programs] == ["pool/a.py"]
+    assert found.unusable == (Unusable(name="pool/b.py", reason="the same program as pool/a.py"),)
+
+
+def test_the_largest_file_that_is_read(folder: Path, double: Problem) -> None:
+    (folder / "a.py").write_text(GOOD + "#" * (MAX_BYTES - len(GOOD)))
+    assert len(read(double, folder).programs) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + GOOD.encode(),
+        GOOD.replace("\n", "\r\n").encode(),
+        GOOD.replace("\n", "\r").encode(),
+    ],
+)
+def test_marks_and_line_ends_are_read_as_python_does(
+    folder: Path, double: Problem, content: bytes
+) -> None:
+    (folder / "a.py").write_bytes(content)
+    assert [each.program for each in read(double, folder).programs] == [GOOD]
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "double = lambda values, offset: values",
+        "from numpy import add as double",
+        "if True:\n    def double(values, offset): return values",
+        "class double: pass",
+    ],
+)
+def test_whatever_binds_the_entry_point_is_left_to_the_evaluator(
+    folder: Path, double: Problem, binding: str
+) -> None:
+    (folder / "a.py").write_text(binding + "\n")
+    assert len(read(double, folder).programs) == 1
+
+
+@pytest.mark.parametrize(
+    "reading", ["print(double)", "def f():\n    double = 1", "def f(double): pass", "x.double = 1"]
+)
+def test_an_entry_point_that_nothing_binds_is_missing(
+    folder: Path, double: Problem, reading: str
+) -> None:
+    (folder / "a.py").write_text(reading + "\n")
+    assert read(double, folder).programs == ()
+
+
+def test_strange_names_are_shown_in_one_line_and_told_apart(folder: Path, double: Problem) -> None:
+    names = [b"a\n.py", b"a\\n.py", b"a\xff.py", "aé.py".encode()]
+    for number, name in enumerate(names):
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text(variant(number))
+    found = [each.name for each in read(double, folder).programs]
+    assert len(set(found)) == 4
+    assert all(name.isprintable() for name in found)
+    assert "pool/aé.py" in found
+    "".join(found).encode()  # no lone surrogate is left
+
+
+def test_warnings_about_a_programs_text_are_not_the_users(folder: Path, double: Problem) -> None:
+    (folder / "a.py").write_text(GOOD + "x = '\\d' is 'y'\n")
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)  # as Python itself has it
+        assert len(read(double, folder).programs) == 1
+    assert [str(each.message) for each in shown] == []
+
+
+def test_sources_of_one_name_are_told_apart(tmp_path: Path, double: Problem) -> None:
+    for number in (1, 2):
+        (tmp_path / str(number) / "pool").mkdir(parents=True)
+        (tmp_path / str(number) / "pool" / "a.py").write_text(variant(number))
+    found = read(double, tmp_path / "1" / "pool", tmp_path / "2" / "pool")
+    assert [each.name for each in found.programs] == ["pool/a.py", "pool#2/a.py"]
+
+
+def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path, double: Problem) -> None:
+    (tmp_path / "file.py").write_text(GOOD)
+    for source in (tmp_path / "missing", tmp_path / "file.py"):
+        with pytest.raises(UserError, match="is not a folder; give a folder of programs"):
+            read(double, source)
+
+
+# Other runs.
+
+
+def test_a_runs_best_programs_are_read(make_run: MakeRun, signal: Problem, folder: Path) -> None:
+    assert signal.direction is Direction.MAXIMISE
+    run = make_run("earlier", {"0.0": 0.4, "0.1": None, "0.2": 0.9, "0.3": 0.6})
+    copied = read(signal, run).programs[0].program
+    (folder / "copy.py").write_text(copied)
+    found = read(signal, folder, run, most_of_run=3)
+    names = ["pool/copy.py", "earlier/0.3", f"earlier/{INITIAL}"]
+    assert [each.name for each in found.programs] == names
+    assert found.unusable == (
+        Unusable(name="earlier/0.2", reason="the same program as pool/copy.py"),
+    )
+    assert found.programs[2].program == signal.initial_program
+
+
+def test_a_run_of_another_problem_or_a_damaged_one_does_not_stop_the_rest(
+    make_run: MakeRun, signal: Problem, double: Problem, folder: Path
+) -> None:
+    run = make_run("earlier", {"0.0": 0.4})
+    damaged = make_run("damaged", {"0.0": 0.4})
+    (damaged / "run.db").write_bytes(b"not a database" * 100)
+    bare = folder.parent / "bare"
+    bare.mkdir()
+    (bare / "run.db").write_bytes(b"")
+    (folder / "good.py").write_text(GOOD)
+    found = read(double, run, folder)
+    assert [each.name for each in found.programs] == ["pool/good.py"]
+    assert [each.name for each in found.unusable] == ["earlier"]
+    assert "is a run of problem signal, not of double" in found.unusable[0].reason
+    found = read(signal, damaged, bare, run)
+    assert [each.name for each in found.programs] == [f"earlier/{INITIAL}", "earlier/0.0"]
+    assert [each.name for each in found.unusable] == ["damaged", "bare"]
+    assert "is not the log of a run" in found.unusable[0].reason
+    assert "is not a run: it has no config.yaml" in found.unusable[1].reason
+
+
+# All the way.
+
+
+def test_verdicts_part_the_valid_from_the_others() -> None:
+    pool = [PoolProgram(name=name, program=f"x = {name}") for name in ("1", "2", "3")]
+    evaluations = {
+        "1": Evaluation(score=0.5, failure=None),
+        "2": Evaluation(score=None, failure=Failure.ERROR, message="line 1:\n  no"),
+        "3": Evaluation(score=-1.0, failure=None),
+    }
+    valid, failed = judged(pool, evaluations)
+    assert [(each.id, each.program, each.score) for each in valid] == [
+        ("1", "x = 1", 0.5),
+        ("3", "x = 3", -1.0),
+    ]
+    assert failed == (Unusable(name="2", reason="error: line 1: no"),)
+
+
+def test_a_hostile_pool_is_read_evaluated_and_handed_out(folder: Path, double: Problem) -> None:
+    (folder / "a.py").write_text(GOOD)
+    (folder / "b.py").write_text(GOOD.replace("2 * values", "values + values"))
+    (folder / "c.py").write_text("import os\nos.kill(os.getppid(), 9)\n" + GOOD)
+    (folder / "d.py").write_text(GOOD.replace("return", "open('trace', 'w')\n    return"))
+    (folder / "e.py").write_text(GOOD.replace("2 * values + offset", "'much'"))
+    (folder / "f.py").write_text("not python\n")
+    found = read(double, folder)
+    with EvaluatorPool(problem=double, workers=1) as evaluators:
+        verdicts = {each.name: evaluators.evaluate(each.program) for each in found.programs}
+    valid, failed = judged(found.programs, verdicts)
+    assert [each.id for each in valid] == ["pool/a.py", "pool/b.py"]
+    assert [each.name for each in failed] == ["pool/c.py", "pool/d.py", "pool/e.py"]
+    assert all(each.reason for each in failed)
+    assert [each.name for each in found.unusable] == ["pool/f.py"]
+    vectors = NGramEmbedder().embed([each.program for each in valid])
+    assert np.isfinite(vectors).all()
+    given = allocate(
+        valid,
+        vectors,
+        islands=2,
+        mixing=0.5,
+        elites=0.5,
+        direction=double.direction,
+        seed=0,
+    )
+    assert sorted(each.id for island in given for each in island) == ["pool/a.py", "pool/b.py"]

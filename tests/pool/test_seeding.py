@@ -1,0 +1,154 @@
+"""A run's beginning from a pool: who starts where, and what is left out; and a whole such run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from command import assert_complete, run
+
+from engine.core import Failure, Problem
+from engine.embedding import NGramEmbedder
+from engine.evaluation import EvaluatorPool
+from engine.pool import seeds
+from engine.pool.export import export
+from engine.problem import load_problem
+from engine.settings import PoolSettings
+from engine.store import Event, Seed, Verdict
+
+DOUBLE = Path(__file__).parents[1] / "evaluation" / "problems" / "double"
+GOOD = """\
+def double(values, offset=0.0):
+    return {"doubled": 2 * values + offset, "count": len(values)}
+"""
+CANDIDATES = 30
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return load_problem(DOUBLE)
+
+
+def begun(problem: Problem, *sources: Path, islands: int = 1, longest: int = 10**6) -> list[Event]:
+    settings = PoolSettings(
+        sources=tuple(map(str, sources)),
+        most_of_run=9,
+        embedding="ngrams",
+        mixing=0.0,
+        elites=0.0,
+    )
+    with EvaluatorPool(problem=problem, workers=1) as evaluators:
+        return seeds(
+            settings,
+            problem=problem,
+            evaluators=evaluators,
+            embedder=NGramEmbedder(),
+            fits=lambda program: len(program) <= longest,
+            islands=islands,
+            seed=1,
+        )
+
+
+def test_every_program_that_was_evaluated_is_recorded_with_its_verdict(
+    problem: Problem, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    programs = {
+        "a": GOOD.replace("2 *", "1.5 * values + 0.5 *"),
+        "b": "def double(values, offset=0.0):\n    raise ValueError('no')\n",
+        "c": "def double(values, offset=0.0):\n    return missing\n",
+        "d": problem.initial_program + "# the same\n",
+        "e": "def double(:\n",
+        "f": "def double(values, offset=0.0):\n    while True: pass\n",
+        "g": GOOD + "# long" * 1000,
+    }
+    for name, text in programs.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    found = begun(problem, tmp_path, longest=4000)
+    label = tmp_path.name
+    made = [each for each in found if isinstance(each, Seed)]
+    assert [(each.candidate, each.source) for each in made] == [
+        ("pool.0", f"{label}/a.py"),
+        ("pool.1", f"{label}/b.py"),
+        ("pool.2", f"{label}/f.py"),
+    ]
+    assert [each.program for each in made] == [programs[name] for name in "abf"]
+    assert [each.islands for each in made] == [(0,), (), ()]
+    verdicts = [each for each in found if isinstance(each, Verdict)]
+    assert [(each.candidate, each.failure) for each in verdicts] == [
+        ("pool.0", None),
+        ("pool.1", Failure.ERROR),
+        ("pool.2", Failure.TIMEOUT),
+    ]
+    assert [type(each) for each in found] == 3 * [Seed, Verdict]
+    for name, reason in (
+        ("b", "ValueError"),
+        ("c", "nothing defines: missing"),
+        ("d", "the same as the initial program"),
+        ("e", "not valid Python"),
+        ("g", "too long for a prompt"),
+    ):
+        (line,) = [each for each in caplog.messages if f"{label}/{name}.py is left out" in each]
+        assert reason in line
+
+
+def test_each_island_begins_with_a_cluster_of_its_own(problem: Problem, tmp_path: Path) -> None:
+    loop = """\
+import numpy as np
+def double(values, offset=0.0):
+    result = np.zeros(len(values))
+    for index, value in enumerate(values):
+        result[index] = value * FACTOR + offset
+    return {"doubled": result, "count": len(values)}
+"""
+    for number in range(3):
+        (tmp_path / f"a{number}.py").write_text(GOOD.replace("2 *", f"{number + 3} *"))
+        (tmp_path / f"b{number}.py").write_text(loop.replace("FACTOR", str(number + 3)))
+    made = [each for each in begun(problem, tmp_path, islands=2) if isinstance(each, Seed)]
+    homes: dict[str, set[int]] = {"a": set(), "b": set()}
+    for each in made:
+        homes[each.source.split("/")[1][0]] |= set(each.islands)
+    assert sorted(map(sorted, homes.values())) == [[0], [1]]
+    assert all(len(each.islands) == 1 for each in made)
+
+
+def test_no_source_is_no_pool(problem: Problem) -> None:
+    assert begun(problem) == []
+
+
+def test_a_run_begins_with_a_pool_and_goes_on_from_its_best(tmp_path: Path) -> None:
+    """The pool is the export of another run, with a hostile file beside it."""
+    command = [
+        *("problem=signal", "model=mutation", f"budget.candidates={CANDIDATES}"),
+        *("budget.seconds=null", "evaluation.workers=1", f"runs={tmp_path}"),
+    ]
+    scratch = tmp_path / "scratch"
+    first = run(*command, "name=first", "seed=3", scratch=scratch)
+    assert first.returncode == 0, first.stderr
+    before = json.loads((tmp_path / "first" / "summary.json").read_text())
+    assert before["best_score"] > before["initial_score"]
+    pool = tmp_path / "pool"
+    assert len(export([tmp_path / "first"], to=pool, top=4)) == 4
+    (pool / "kill.py").write_text(
+        "import os\ndef run_signal_processing(signal, window):\n    os.kill(os.getppid(), 9)\n"
+    )
+    second = run(
+        *(*command, "name=second", "seed=4", f"pool.sources={pool}", "islands.count=2"),
+        scratch=scratch,
+    )
+    assert second.returncode == 0, second.stderr
+    assert "pool/kill.py is left out" in second.stderr
+    assert_complete(tmp_path / "second", candidates=CANDIDATES)
+    after = json.loads((tmp_path / "second" / "summary.json").read_text())
+    assert after["best_score"] >= before["best_score"]
+    assert after["candidates"] == CANDIDATES  # the pool's programs do not count
+    with sqlite3.connect(tmp_path / "second" / "run.db") as db:
+        kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY seq")]
+        bodies = db.execute("SELECT body FROM events WHERE kind = 'call'").fetchall()
+    assert kinds[:4] == ["session", "verdict", "seed", "verdict"]
+    refused = [line for line in second.stderr.splitlines() if "is left out" in line]
+    evaluated = [line for line in refused if "the same as the initial program" not in line]
+    assert kinds.count("seed") == 5 - len(refused) + len(evaluated)
+    assert len(evaluated) == 1  # the hostile one, whose verdict is recorded
+    assert any(json.loads(body)["parent"].startswith("pool.") for (body,) in bodies)

@@ -1,0 +1,138 @@
+"""A short run, written by hand, whose figures can be worked out by hand.
+
+Three calls in two sessions; the second call follows a guess that was given up, and the last one was
+cut short. Each child has 7 tokens, 0.5 s of the engine and a prompt of 100 tokens, 80 of them
+cached; each evaluation took 0.25 s. The guess cost 50 tokens, and 200 of prompts, 100 of them
+cached. So a child costs 20 * 2 + 80 * 0.5 + 7 * 10 = 150 millionths, and the guess 750.
+
+A program is a row of names, one a line; its syntax tree has 1 + 3 nodes a line.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from engine import config
+from engine.core import INITIAL, Direction, Evaluation, Failure, Preference, Refusal
+from engine.report.analysis import RunRecord, record_of
+from engine.settings import RunSettings
+from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
+
+PROGRAMS = {
+    INITIAL: "a\nb\nc\nd\n",
+    "0.0": "a\nb\nc\ne\n",
+    "1.0": "a\nb\nc\ne\nf\n",
+    "1.1": "x\n",
+    "1.2": "a\n\nb\n\nc\ne",
+    "2.0": "a\nb\nc\nd\ne\n",
+}
+
+
+@functools.cache
+def settings_of(*arguments: str) -> RunSettings:
+    prices = ("prompt=2", "cached_prompt=0.5", "generated=10")
+    return config.resolve([*(f"budget.prices.{each}" for each in prices), *arguments])
+
+
+def call(
+    iteration: int, parent: str, operator: str, temperatures: tuple[float, ...], island: int = 0
+) -> Call:
+    return Call(
+        iteration=iteration,
+        island=island,
+        parent=parent,
+        operator=operator,
+        k=len(temperatures),
+        known=0,
+        guessed=False,
+        prompt="",
+        prompt_tokens=100,
+        temperatures=temperatures,
+        seeds=tuple(range(len(temperatures))),
+    )
+
+
+def child(name: str, parent: str, operator: str, refusal: Refusal | None = None) -> Child:
+    iteration, index = map(int, name.split("."))
+    return Child(
+        id=name,
+        iteration=iteration,
+        index=index,
+        parent=parent,
+        operator=operator,
+        completion="",
+        completion_ids=tuple(range(7)),
+        finish_reason="stop",
+        program=PROGRAMS.get(name),
+        refusal=refusal,
+        prompt_tokens=100,
+        cached_prompt_tokens=80,
+        llm_seconds=0.5,
+    )
+
+
+def verdict(name: str, score: float | None) -> Verdict:
+    failure = None if score is not None else Failure.ERROR
+    program = PROGRAMS[INITIAL] if name == INITIAL else None
+    return Verdict.of(name, Evaluation(score=score, failure=failure, seconds=0.25), program=program)
+
+
+GUESS = GivenUp(
+    iteration=1,
+    attempt=0,
+    island=1,
+    parent=INITIAL,
+    generated_tokens=50,
+    prompt_tokens=200,
+    cached_prompt_tokens=100,
+    llm_seconds=1.0,
+)
+WARMER = Preference(drawn=INITIAL, score_given_up=-0.25, tokens_saved=20)
+
+FIRST_SESSION: tuple[Event, ...] = (
+    Session(number=0, engine="0", fingerprint="f"),
+    verdict(INITIAL, 0.5),
+    call(0, INITIAL, "infill", (0.5, 1.0)),
+    child("0.0", INITIAL, "infill"),
+    child("0.1", INITIAL, "infill", Refusal.UNPARSED),
+    verdict("0.0", 0.75),  # at 5 s
+    GUESS,
+    replace(call(1, "0.0", "diff", (0.5, 0.75, 1.0), island=1), preference=WARMER),
+    child("1.0", "0.0", "diff"),
+    child("1.1", "0.0", "diff"),
+    child("1.2", "0.0", "diff"),
+    verdict("1.0", 0.6),
+    verdict("1.1", 0.9),  # at 12 s
+    verdict("1.2", None),
+)
+SECOND_SESSION: tuple[Event, ...] = (
+    Session(number=1, engine="0", fingerprint="f"),
+    call(2, INITIAL, "infill", (0.5, 1.0)),
+    child("2.0", INITIAL, "infill"),
+    verdict("2.0", 0.55),  # at 3 s
+)
+
+
+def recorded() -> list[Recorded]:
+    """Return the log: one event a second."""
+    return [
+        Recorded(session=number, elapsed=float(second), event=event)
+        for number, session in enumerate((FIRST_SESSION, SECOND_SESSION))
+        for second, event in enumerate(session)
+    ]
+
+
+def hand_run(
+    *arguments: str,
+    name: str = "runs/a",
+    direction: Direction = Direction.MAXIMISE,
+    events: list[Recorded] | None = None,
+) -> RunRecord:
+    """Return the run, or one with other events or settings."""
+    return record_of(
+        name=name,
+        settings=settings_of(*arguments),
+        direction=direction,
+        events=recorded() if events is None else events,
+    )

@@ -1,0 +1,283 @@
+"""Each analysis against a run that was written by hand (``hand_log.py``)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hand_log import hand_run, recorded
+
+from engine.core import INITIAL, Direction
+from engine.report.analysis import ANALYSES, RunRecord
+
+START = {"candidates": 0, "tokens": 0, "seconds": 1.0, "money": 0.0}
+FIRST_BEST = {"candidates": 1, "tokens": 14, "seconds": 5.0, "money": pytest.approx(300e-6)}
+LAST_BEST = {"candidates": 3, "tokens": 85, "seconds": 12.0, "money": pytest.approx(1500e-6)}
+END = {"candidates": 5, "tokens": 92, "seconds": 16.0, "money": pytest.approx(1650e-6)}
+
+
+@pytest.fixture(scope="module")
+def run() -> RunRecord:
+    return hand_run()
+
+
+def found(name: str, *runs: RunRecord, top: int = 5) -> dict[str, Any]:
+    """Return an analysis's figures, which JSON has to hold as they are."""
+    figures = ANALYSES[name](runs, top).figures
+    json.dumps(figures, allow_nan=False)
+    return dict(figures)
+
+
+def shown(name: str, *runs: RunRecord, top: int = 5) -> str:
+    return "".join(table.text() for table in ANALYSES[name](runs, top).tables)
+
+
+def begun(*, until: int) -> RunRecord:
+    """Return the run as it stood after some events."""
+    return hand_run(name="runs/begun", events=recorded()[:until])
+
+
+# Progress.
+
+
+def test_progress_has_a_point_for_each_new_best(run: RunRecord) -> None:
+    (curve,) = found("progress", run)["runs"]
+    assert curve["run"] == "runs/a"
+    assert curve["points"] == [
+        {**START, "best": 0.5},
+        {**FIRST_BEST, "best": 0.75},
+        {**LAST_BEST, "best": 0.9},
+    ]
+    assert curve["end"] == {**END, "best": 0.9}
+
+
+def test_progress_at_equal_budgets(run: RunRecord) -> None:
+    axes = found("progress", run)["axes"]
+    by_candidates = [(row["at"], row["median"]) for row in axes["candidates"]]
+    assert by_candidates == [(0, 0.5), (1, 0.75), (2, 0.75), (3, 0.9), (4, 0.9), (5, 0.9)]
+    # Steps of 9.2 tokens, cut to whole ones; 14 at the first new best and 85 at the second.
+    tokens = [0, 9, 18, 27, 36, 46, 55, 64, 73, 82, 92]
+    assert [row["at"] for row in axes["tokens"]] == tokens
+    assert [row["median"] for row in axes["tokens"]] == [0.5, 0.5, *[0.75] * 8, 0.9]
+    # Steps of 1.6 s: 4.8 is before the first new best at 5 s, 11.2 before the second at 12 s.
+    bests = [None, 0.5, 0.5, 0.5, *[0.75] * 4, *[0.9] * 3]
+    assert [row["median"] for row in axes["seconds"]] == bests
+    # Steps of 165 millionths: 300 and 1500 lie between the first two and the last two.
+    assert [row["median"] for row in axes["money"]] == [0.5, 0.5, *[0.75] * 8, 0.9]
+    assert axes["money"][-1]["at"] == pytest.approx(1650e-6)
+
+
+def test_progress_of_several_runs_counts_those_that_went_that_far(run: RunRecord) -> None:
+    other = begun(until=6)  # one candidate, 5 s
+    worse = hand_run(name="runs/w", direction=Direction.MINIMISE)  # 0.5 stays the best
+    rows = found("progress", run, worse, other)["axes"]["candidates"]
+    assert rows[1] == {"at": 1, "median": 0.75, "low": 0.5, "high": 0.75, "runs": 3}
+    assert rows[2] == {"at": 2, "median": 0.625, "low": 0.5, "high": 0.75, "runs": 2}
+    assert rows[5] == {"at": 5, "median": pytest.approx(0.7), "low": 0.5, "high": 0.9, "runs": 2}
+
+
+def test_progress_leaves_money_out_where_there_are_no_prices() -> None:
+    free = hand_run(
+        *(f"budget.prices.{each}=0" for each in ("prompt", "cached_prompt", "generated"))
+    )
+    assert set(found("progress", free)["axes"]) == {"candidates", "tokens", "seconds"}
+    assert "against money" not in shown("progress", free)
+    assert "Best score so far against wall seconds\n" in shown("progress", free)
+
+
+# Replay.
+
+
+def test_replay_tells_who_made_the_best_from_whom_and_at_what_cost(run: RunRecord) -> None:
+    programs = found("replay", run, top=3)["programs"]
+    assert [(each["rank"], each["candidate"], each["score"]) for each in programs] == [
+        (1, "1.1", 0.9),
+        (2, "0.0", 0.75),
+        (3, "1.0", 0.6),
+    ]
+    best = programs[0]
+    assert best["found_after"] == LAST_BEST
+    assert best["cost"] == {
+        "generated_tokens": 14,
+        "prompt_tokens": 200,
+        "cached_prompt_tokens": 160,
+        "llm_seconds": 1.0,
+        "evaluation_seconds": 0.5,
+        "money": pytest.approx(300e-6),
+    }
+    first, second = best["lineage"]
+    assert (first["candidate"], first["parent"], first["operator"]) == ("0.0", INITIAL, "infill")
+    assert (first["k"], first["temperature"], first["island"], first["gain"]) == (2, 0.5, 0, 0.25)
+    assert (second["candidate"], second["parent"], second["operator"]) == ("1.1", "0.0", "diff")
+    assert (second["k"], second["temperature"], second["island"]) == (3, 0.75, 1)
+    assert second["gain"] == pytest.approx(0.15)
+    assert second["money"] == pytest.approx(150e-6)
+
+
+def test_replay_takes_the_smallest_scores_where_those_are_better() -> None:
+    run = hand_run(direction=Direction.MINIMISE)
+    programs = found("replay", run, top=2)["programs"]
+    assert [each["candidate"] for each in programs] == ["2.0", "1.0"]
+    assert programs[0]["lineage"][0]["gain"] == pytest.approx(-0.05)
+
+
+def test_replay_of_several_runs_ranks_their_programs_together(run: RunRecord) -> None:
+    programs = found("replay", run, begun(until=6), top=100)["programs"]
+    assert [(each["run"], each["candidate"]) for each in programs] == [
+        ("runs/a", "1.1"),
+        ("runs/a", "0.0"),  # of equal scores the first run's
+        ("runs/begun", "0.0"),
+        ("runs/a", "1.0"),
+        ("runs/a", "2.0"),
+    ]
+
+
+def test_replay_of_the_first_children_of_whole_calls(run: RunRecord) -> None:
+    within = found("replay", run)["within_calls"]
+    figures = [(row["k"], row["m"], row["calls"], row["improving"], row["valid"]) for row in within]
+    # Of K = 2 only the first call is whole; of K = 3 the second child is the first that improves.
+    assert figures == [(2, 1, 1, 1, 1), (2, 2, 1, 1, 1), *[(3, 1, 1, 0, 1)], *_twice(3)]
+    gains = [row["median_best_gain"] for row in within]
+    assert gains == pytest.approx([0.25, 0.25, -0.15, 0.15, 0.15])
+
+
+def _twice(k: int) -> list[tuple[int, ...]]:
+    return [(k, m, 1, 1, 1) for m in (2, 3)]
+
+
+def test_replay_of_a_run_that_made_nothing_yet() -> None:
+    assert found("replay", begun(until=2)) == {"programs": [], "within_calls": []}
+    assert "The best programs, and what they and their ancestors cost: nothing to show\n" in shown(
+        "replay", begun(until=2)
+    )
+
+
+# Ranks.
+
+
+def test_ranks_of_the_parents_among_what_was_known(run: RunRecord) -> None:
+    figures = found("ranks", run)
+    ranks = [(each["iteration"], each["rank"], each["known"]) for each in figures["calls"]]
+    assert ranks == [(0, 1, 1), (1, 1, 2), (2, 4, 4)]
+    rows = {row["rank"]: row for row in figures["parents"]}
+    best, last = rows["the best"], rows["up to 100%"]
+    assert (best["calls"], best["children"], best["improved"]) == (2, 5, 2)
+    assert (last["calls"], last["children"], last["improved"], last["rate"]) == (1, 1, 1, 1.0)
+    assert (best["share_of_calls"], last["share_of_improved"]) == (2 / 3, 1 / 3)
+    assert sum(row["calls"] for row in rows.values()) == 3
+
+
+def test_equal_scores_share_the_better_rank_and_smaller_ones_may_be_better() -> None:
+    run = hand_run(direction=Direction.MINIMISE)
+    ranks = [(each["rank"], each["known"]) for each in found("ranks", run)["calls"]]
+    assert ranks == [(1, 1), (2, 2), (1, 4)]
+    row = next(row for row in found("ranks", run)["parents"] if row["calls"] == 1)
+    assert row["rank"] == "up to 100%"  # the second of two
+
+
+def test_ranks_of_the_places_in_a_call(run: RunRecord) -> None:
+    places = found("ranks", run)["places"]
+    counts = [(row["place"], row["children"], row["valid"], row["improved"]) for row in places]
+    assert counts == [(1, 3, 3, 2), (2, 2, 1, 1), (3, 1, 0, 0)]
+    assert [row["median_gain"] for row in places] == [
+        pytest.approx(0.05),  # of 0.25, -0.15 and 0.05
+        pytest.approx(0.15),
+        None,
+    ]
+    assert [row["median_distance"] for row in places] == [pytest.approx(1 / 3), 1.0, 0.0]
+
+
+# Distance.
+
+
+def test_distances_by_width_and_temperature(run: RunRecord) -> None:
+    # From their parents: 0.0 2/3, 1.0 1/3, 1.1 1, 1.2 0 and 2.0 1/3; 0.1 has no program.
+    figures = found("distance", run)
+    two, three = figures["by_k"]
+    assert (two["k"], two["children"], two["median"]) == (2, 2, pytest.approx(0.5))
+    assert (three["k"], three["children"], three["median"]) == (3, 3, pytest.approx(1 / 3))
+    assert three["quartiles"] == (0.0, 1.0)
+    rows = [
+        (*row["temperature"], row["k"], row["children"], row["median"])
+        for row in figures["by_temperature"]
+    ]
+    assert rows == [
+        (0.5, 0.5, 2, 2, pytest.approx(0.5)),
+        (0.5, 0.5, 3, 1, pytest.approx(1 / 3)),
+        (0.75, 0.75, 3, 1, 1.0),
+        (1.0, 1.0, 3, 1, 0.0),
+    ]
+
+
+def test_improvement_by_distance(run: RunRecord) -> None:
+    rows = found("distance", run)["by_distance"]
+    counts = [
+        (round(row["distance"][0], 3), row["k"], row["children"], row["improved"]) for row in rows
+    ]
+    assert counts == [
+        (0.0, 3, 1, 0),
+        (0.333, 2, 1, 1),
+        (0.333, 3, 1, 0),
+        (0.667, 2, 1, 1),
+        (1.0, 3, 1, 1),
+    ]
+
+
+# Coverage.
+
+
+def test_coverage_by_hand(run: RunRecord) -> None:
+    # Nodes: 13, 13, 16, 4, 16 in bins of 1.2 from 4 on: 7, 7, 9, 0, 9. All trees have depth 3.
+    figures = found("coverage", run)
+    assert figures["features"] == {"nodes": [4, 16, 10], "depth": [3, 4, 10]}
+    (only,) = figures["runs"]
+    rows = [(row["candidates"], row["cells"]) for row in only["snapshots"]]
+    assert rows == [(0, 1), (1, 1), (2, 2), (3, 3), (4, 3), (5, 3)]
+    quality = [row["quality"] for row in only["snapshots"]]
+    # 0.75 takes the first cell, 0.6 fills another, 0.9 a third; 0.55 is no better than 0.6.
+    assert quality == pytest.approx([0.5, 0.75, 0.675, 0.75, 0.75, 0.75])
+
+
+def test_coverage_of_several_runs_is_on_one_grid(run: RunRecord) -> None:
+    figures = found("coverage", run, begun(until=6))
+    assert figures["features"]["nodes"] == [4, 16, 10]
+    assert [len(each["snapshots"]) for each in figures["runs"]] == [6, 2]
+    row = figures["together"][1]
+    assert (row["median_cells"], row["low_cells"], row["high_cells"], row["runs"]) == (1, 1, 1, 2)
+    assert figures["together"][5]["runs"] == 1
+
+
+# Rates.
+
+
+def test_improvement_rate_of_each_operator(run: RunRecord) -> None:
+    rates = found("operators", run)["operators"]
+    assert list(rates) == ["diff", "infill"]
+    counts = ("children", "evaluated", "valid", "improved", "new_bests", "generated_tokens")
+    assert [rates["infill"][each] for each in counts] == [3, 2, 2, 2, 1, 21]
+    assert [rates["diff"][each] for each in counts] == [3, 3, 2, 1, 1, 21]
+    assert rates["diff"]["rate"] == pytest.approx(1 / 3)
+    # Wilson's formula for 1 of 3, with z = 1.96: (1/3 + 1.2805/2 -+ 1.1999)/2.2805 by hand.
+    low, high = rates["diff"]["interval_95"]
+    assert (low, high) == (pytest.approx(0.0615, abs=5e-5), pytest.approx(0.7923, abs=5e-5))
+    line = next(line for line in shown("operators", run).splitlines() if "infill" in line)
+    assert line.split()[:6] == ["infill", "3", "2", "2", "2", "66.7%"]
+
+
+def test_improvement_rate_of_each_parent_policy(run: RunRecord) -> None:
+    greedy = hand_run("search.parent.p_elite=1", "search.parent.p_uniform=0", name="runs/greedy")
+    rates = found("parents", run, greedy)["parents"]
+    kinds = [("p_elite=1 " in each["policy"], each["parent"]) for each in rates]
+    assert kinds == [(False, "cached"), (False, "drawn"), (True, "cached"), (True, "drawn")]
+    assert [each["children"] for each in rates] == [3, 3, 3, 3]
+    assert [each["improved"] for each in rates] == [1, 2, 1, 2]
+    together = found("parents", run, hand_run(name="runs/b"))["parents"]
+    assert [each["children"] for each in together] == [6, 6]
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+@pytest.mark.parametrize("until", range(2, 19))
+def test_a_run_may_stand_anywhere(name: str, until: int) -> None:
+    assert found(name, begun(until=until))
+    assert shown(name, begun(until=until))

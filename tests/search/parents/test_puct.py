@@ -1,0 +1,105 @@
+"""PUCT against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from draws import candidates, outcome
+
+from engine.core import Candidate, Direction
+from engine.search.parents.puct import Puct
+
+UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
+
+
+def test_the_formula_by_hand() -> None:
+    """R = 2, 4, 6 (c0, c1, c2) and a = 5, a child of c0; b, its grandchild, has no score.
+
+    Three calls were made: T/G = 3; of c0 (children a, b1 without a score), of a (b2 without), and
+    of c1 (d = 3). n/G: c0 2 (its own, and that of a), a 1, c1 1, c2 0.
+    Q over [2, 6]: c0 its child 5: 0.75; c1 its child 3: 0.25; c2 itself: 1; a itself, as its child
+    has none: 0.75; d itself: 0.25. Ranks 6, 5, 4, 3, 2: c2, a, c1, d, c0, so P = 5, 4, 3, 2, 1
+    of 15. The bonus: P sqrt(1 + 3) / (1 + n/G).
+    """
+    policy = Puct(direction=UP)
+    policy.tell(outcome(0, "c0", a=5.0, b1=None))
+    policy.tell(outcome(1, "a", b2=None))
+    policy.tell(outcome(2, "c1", d=3.0))
+    a, d = (Candidate(id=i, program="x = 1", score=s) for i, s in (("a", 5.0), ("d", 3.0)))
+    among = [*candidates(2.0, 4.0, 6.0), a, d]
+    expected = [
+        0.75 + 1 / 15 * 2 / 3,  # c0
+        0.25 + 3 / 15 * 2 / 2,  # c1
+        1.00 + 5 / 15 * 2 / 1,  # c2
+        0.75 + 4 / 15 * 2 / 2,  # a
+        0.25 + 2 / 15 * 2 / 1,  # d
+    ]
+    assert policy.values(among) == pytest.approx(expected)
+    assert policy.choose(among, u=0.0, key=0).id == "c2"
+    assert Puct(direction=UP, exploration=0).values(among) == pytest.approx([0, 0.5, 1, 0.75, 0.25])
+
+
+def test_the_best_child_counts_and_not_the_mean_or_the_parent_itself() -> None:
+    policy = Puct(direction=UP, exploration=0)
+    policy.tell(outcome(0, "c0", a=9.0, b=0.0, c=None))
+    policy.tell(outcome(1, "c1", d=1.0))
+    policy.tell(outcome(2, "c0", e=2.0))
+    a, b = (Candidate(id=i, program="x = 1", score=s) for i, s in (("a", 9.0), ("b", 0.0)))
+    assert policy.values([*candidates(1.0, 5.0), a, b]) == pytest.approx([1, 1 / 9, 1, 0])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-300, -3.0, 1.7e307])
+def test_neither_scale_nor_offset_matters(factor: float) -> None:
+    scores, children = (1.0, 4.0, 2.0, -6.0), {"a": 3.0, "b": -7.0}
+    one, other = Puct(direction=UP), Puct(direction=UP if factor > 0 else DOWN)
+    one.tell(outcome(0, "c0", **children))
+    other.tell(outcome(0, "c0", **{name: score * factor for name, score in children.items()}))
+    got = other.values(candidates(*(score * factor for score in scores)))
+    assert got == pytest.approx(one.values(candidates(*scores)))
+
+
+def test_a_range_that_is_not_finite() -> None:
+    got = Puct(direction=UP).values(candidates(-1.7e308, 0.0, 1.7e308))
+    assert got == pytest.approx([1 / 6, 0.5 + 2 / 6, 1 + 3 / 6])
+
+
+def test_equal_scores_share_their_ranks_and_the_bonus_goes_round() -> None:
+    """All equal: P = 1/3 each, Q = 1; the one with the fewest calls is next, and so on."""
+    policy, among = Puct(direction=UP), candidates(5.0, 5.0, 5.0)
+    assert policy.values(among) == pytest.approx([1 + 1 / 3] * 3)
+    order = []
+    for iteration in range(6):
+        order.append(policy.choose(among, u=0.3, key=9).id)
+        policy.tell(outcome(iteration, order[-1]))
+    assert order == ["c0", "c1", "c2"] * 2
+
+
+def test_ties_go_to_the_better_then_the_shorter_then_the_first() -> None:
+    policy = Puct(direction=UP, exploration=0)
+    policy.tell(outcome(0, "low", top=8.0))
+    low = Candidate(id="low", program="x", score=1.0)
+    top = Candidate(id="top", program="x = 1 + 1", score=8.0)
+    short = Candidate(id="short", program="x = 8", score=8.0)
+    same = Candidate(id="same", program="y = 8", score=8.0)
+    among = [low, top, short, same]
+    assert policy.values(among) == pytest.approx([1, 1, 1, 1])
+    assert policy.choose(among, u=0, key=0) == short
+    assert policy.choose([low, top], u=0, key=0) == top
+
+
+def test_failed_calls_count_for_all_that_the_parent_descends_from() -> None:
+    policy, (root,) = Puct(direction=UP), candidates(1.0)
+    policy.tell(outcome(0, "c0", a=2.0))
+    policy.tell(outcome(1, "a", b=3.0))
+    for iteration in range(2, 12):
+        policy.tell(outcome(iteration, "b", **{f"f{iteration}": None}))
+    a, b = (Candidate(id=i, program="x = 1", score=s) for i, s in (("a", 2.0), ("b", 3.0)))
+    # T/G = 12; n/G = 12, 11, 10; Q = 0.5, 1, 1.
+    assert policy.values([root, a, b]) == pytest.approx(
+        [
+            0.5 + 1 / 6 * math.sqrt(13) / 13,
+            1 + 2 / 6 * math.sqrt(13) / 12,
+            1 + 3 / 6 * math.sqrt(13) / 11,
+        ]
+    )

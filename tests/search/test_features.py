@@ -1,0 +1,109 @@
+"""Features: what is measured of a program, and the bin that a value falls into."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.search.features import MEASURES, Feature, measure
+
+PROGRAM = """
+def run(n):
+    total = 0
+    for i in range(n):
+        while total < i:
+            total += f(i)
+    if total:
+        return [g(x) for x in range(3)]
+    return total if n else 0
+"""
+
+
+def test_what_is_measured() -> None:
+    measured = measure(PROGRAM, metrics={"score": 0.5, "snr": 3.0}, size=len)
+    assert measured["tokens"] == len(PROGRAM)
+    assert measured["loops"] == 3  # for, while, and the one of the comprehension
+    assert measured["branches"] == 2  # if, and the conditional expression
+    assert measured["calls"] == 4  # range, f, g, range
+    assert measured["score"] == 0.5 and measured["snr"] == 3.0
+    assert set(measured) == {*MEASURES, "score", "snr"}
+
+
+def test_nodes_and_depth_by_hand() -> None:
+    # Module, Assign, Name, Store, BinOp, Constant, Add, Constant; three of them below each other.
+    measured = measure("x = 1 + 2", metrics={}, size=len)
+    assert (measured["nodes"], measured["depth"]) == (8, 3)
+    assert measure("", metrics={}, size=len)["depth"] == 0
+
+
+def test_layout_and_comments_count_for_the_length_alone() -> None:
+    one, other = (
+        measure(text, metrics={}, size=len) for text in ("x=1", "# why\nx  =  1  # because\n")
+    )
+    assert one.pop("tokens") < other.pop("tokens")
+    assert one == other
+
+
+def test_a_metric_never_hides_what_is_measured() -> None:
+    assert measure("x = 1", metrics={"calls": 99.0}, size=len)["calls"] == 0
+
+
+@pytest.mark.parametrize("program", ["x = = 1", "x\x00", "(" * 300 + ")" * 300, "\ud800"])
+def test_what_is_no_program_is_refused(program: str) -> None:
+    with pytest.raises(ValueError, match="not valid Python"):
+        measure(program, metrics={}, size=len)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (-math.inf, 0),
+        (-5, 0),
+        (0, 0),
+        (2.4, 0),
+        (2.5, 1),
+        (5, 2),
+        (9.9, 3),
+        (10, 3),
+        (11, 3),
+        (math.inf, 3),
+    ],
+)
+def test_the_bins_of_a_range_by_hand(value: float, number: int) -> None:
+    assert Feature(name="snr", low=0, high=10, bins=4).bin(value) == number
+
+
+def test_one_bin_holds_everything() -> None:
+    feature = Feature(name="snr", low=-1, high=1, bins=1)
+    assert {feature.bin(value) for value in (-9, -1, 0, 1, 9)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bins"),
+    [(0, 0, 3), (1, 0, 3), (0, math.inf, 3), (math.nan, 1, 3), (-1e308, 1e308, 3), (0, 1, 0)],
+)
+def test_a_feature_without_a_range_or_bins_is_refused(low: float, high: float, bins: int) -> None:
+    with pytest.raises(ValueError, match="feature 'snr'"):
+        Feature(name="snr", low=low, high=high, bins=bins)
+
+
+def test_what_is_not_a_number_has_no_bin() -> None:
+    with pytest.raises(ValueError, match="feature 'snr' is not a number"):
+        Feature(name="snr", low=0, high=1, bins=3).bin(math.nan)
+
+
+numbers = st.floats(allow_nan=False)
+
+
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300), st.integers(1, 50), numbers, numbers)
+def test_bins_are_in_range_and_ascend_with_the_value(
+    one: float, other: float, bins: int, value: float, larger: float
+) -> None:
+    if one == other:
+        return
+    feature = Feature(name="snr", low=min(one, other), high=max(one, other), bins=bins)
+    assert 0 <= feature.bin(min(value, larger)) <= feature.bin(max(value, larger)) < bins
+    assert feature.bin(feature.low) == 0 and feature.bin(feature.high) == bins - 1
