@@ -25,6 +25,7 @@ from install.sources import Sources, read_sources
 from install.stack import Stack, choose_stack
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("engine", "evaluators", "kernels")  # as pyproject.toml has them
 
 
 def say(text: str) -> None:
@@ -42,10 +43,18 @@ def digest(paths: Sequence[Path]) -> str:
     return total.hexdigest()
 
 
-def project_files() -> list[Path]:
-    """The files that the installed project is made from, other than its Python code."""
+def digest_project() -> str:
+    """A fingerprint of what the installed project is made from.
+
+    Of the Python code that is only where each module lies: the editable install says that of every
+    module, and would look for one that was moved, or became a package, where it was.
+    """
     native = [path for path in (ROOT / "native").rglob("*") if path.is_file()]
-    return [ROOT / "pyproject.toml", *native]
+    total = hashlib.sha256(digest([ROOT / "pyproject.toml", *native]).encode())
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            total.update(f"{path.relative_to(ROOT)}\0".encode())
+    return total.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +65,7 @@ class Environment:
     stack: Stack
     kind: Mapping[str, str]  # what can't be changed in place
     packages: str  # digest of the lock file
-    project: str  # digest of the project's own files
+    project: str  # digest of what the project's installation depends on
 
     @property
     def python(self) -> Path:
@@ -121,7 +130,7 @@ def describe_environment(stack: Stack) -> Environment:
         stack=stack,
         kind=kind,
         packages=digest([ROOT / "requirements" / f"{stack.name}.txt"]),
-        project=digest(project_files()),
+        project=digest_project(),
     )
 
 
