@@ -16,6 +16,10 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "turboevolve": ("width.kind=turboevolve",),
     "cost_aware": ("width.kind=cost_aware",),
     "islands4": ("islands.count=4",),
+    "islands4-ucb": ("islands.count=4", "islands.choice=ucb"),
+    "archive": ("search.archive=structure",),
+    "archive-islands4": ("search.archive=structure", "islands.count=4"),
+    "novelty": ("search.novelty=0.999",),
     **{
         policy: (f"search.parent.policy={policy}",)
         for policy in ("power", "rank", "shinka", "adaevolve", "puct", "thompson")

@@ -12,12 +12,12 @@ from typing import Any
 from bench.figures import spread
 from bench.judge import Judged, refusals
 from bench.serving import Counters
-from engine.core import Problem
+from engine.core import Problem, Refusal
 
 Round = Mapping[str, Mapping[str, Any]]
 """The figures of each side, by its name."""
 
-COMPARED = ("candidates_per_hour", "new_per_hour", "completions_per_hour")
+COMPARED = ("candidates_per_hour", "new_per_hour", "judged_per_hour")
 """The figures of which the ratios are reported."""
 
 
@@ -31,6 +31,7 @@ def peer_figures(judged: Sequence[Judged], counted: Counters, problem: Problem) 
     refused = refusals(judged)
     return _figures(
         candidates=len(candidates),
+        judged=len(candidates),
         new=len(candidates) - sum(refused.values()),
         valid=sum(each.evaluation.score is not None for each in candidates),
         completions=int(counted.completions),
@@ -49,8 +50,10 @@ def peer_figures(judged: Sequence[Judged], counted: Counters, problem: Problem) 
 
 def engine_figures(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of one of this engine's runs from its ``summary.json``."""
+    refused = summary["refused"]
     return _figures(
         candidates=summary["candidates"],
+        judged=summary["candidates"] + sum(refused.values()) - refused.get(Refusal.BUDGET, 0),
         new=summary["candidates"],
         valid=summary["valid"],
         completions=summary["children"],
@@ -70,6 +73,7 @@ def engine_figures(summary: Mapping[str, Any]) -> dict[str, Any]:
 def _figures(
     *,
     candidates: int,
+    judged: int,
     new: int,
     valid: int,
     completions: int,
@@ -80,13 +84,14 @@ def _figures(
     hours = wall_seconds / 3600
     return {
         "candidates": candidates,
+        "judged": judged,
         "new": new,
         "valid": valid,
         "completions": completions,
         "candidates_per_hour": round(candidates / hours, 2),
         "new_per_hour": round(new / hours, 2),
         "valid_per_hour": round(valid / hours, 2),
-        "completions_per_hour": round(completions / hours, 2),
+        "judged_per_hour": round(judged / hours, 2),
         "valid_share": round(valid / candidates, 4),
         "hit_rate": round(hit_rate, 4),
         "wall_seconds": round(wall_seconds, 2),

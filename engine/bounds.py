@@ -26,11 +26,14 @@ from engine.settings import (
     WidthSettings,
 )
 
+ARCHIVES = ("none", "structure", "problem")
 CACHES = ("none", "lmcache")
 DRAFTS = ("none", "ngram")
 MODELS = ("vllm", "mutation")
-OPERATORS = ("infill", "rewrite", "diff", "mutation")
+OPERATORS = ("infill", "rewrite", "diff", "crossover", "repair", "mutation")
+OPERATORS_POLICIES = ("fixed", "kl_ucb")
 PARENTS = ("hybrid", "power", "rank", "shinka", "adaevolve", "puct", "thompson")
+CHOICES = ("turns", "ucb")
 EMBEDDINGS = ("ngrams", "model")
 LAYOUTS = ("classic", "stable", "transcript")
 SPECULATION = ("true", "false", "auto")
@@ -96,9 +99,13 @@ def _check_search(search: SearchSettings) -> None:
     _require(
         novelty is None or 0 < novelty <= 1, "search.novelty", novelty, "above 0 and at most 1"
     )
+    known = f"one of {', '.join(ARCHIVES)}"
+    _require(search.archive in ARCHIVES, "search.archive", search.archive, known)
     _require(search.failures >= 0, "search.failures", search.failures, "0 or more")
     _check_parent(search.parent)
     _check_operators(search.operators)
+    policy, known = search.operators_policy, " or ".join(OPERATORS_POLICIES)
+    _require(policy in OPERATORS_POLICIES, "search.operators_policy", policy, known)
 
 
 def _check_width(width: WidthSettings) -> None:
@@ -121,6 +128,7 @@ def _check_islands(islands: IslandSettings) -> None:
         value = getattr(islands, key)
         bounds = f"{least} or more" if most == math.inf else f"from {least} to {most}"
         _require(least <= value <= most, f"islands.{key}", value, bounds)
+    _require(islands.choice in CHOICES, "islands.choice", islands.choice, " or ".join(CHOICES))
 
 
 def _check_pool(pool: PoolSettings) -> None:
@@ -345,6 +353,12 @@ def _check_operators(operators: Mapping[str, float]) -> None:
         "search.operators",
         dict(operators),
         "a mix with at least one weight above 0, and a finite sum",
+    )
+    _require(
+        any(weight for name, weight in operators.items() if name not in ("crossover", "repair")),
+        "search.operators",
+        dict(operators),
+        "a mix with one that needs no second program: crossover and repair do, and can't begin",
     )
 
 

@@ -82,6 +82,12 @@ class Account:
         return next((each for each, most in self.limits.items() if used[each] >= most), None)
 
     @property
+    def candidates_left(self) -> int | None:
+        """How many more candidates may be admitted; None for no limit."""
+        most = self._budget.candidates
+        return None if most is None else max(0, most - self._history.admitted)
+
+    @property
     def is_closed(self) -> bool:
         """Whether a limit was reached and no verdict is outstanding."""
         return self.reached is not None and not self._history.pending()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,6 +110,49 @@ class KnownScore:
     comparable: bool = True
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feature:
+    """A dimension in which programs differ, cut into bins of equal width; see ``search.features``.
+
+    Attributes:
+        name: one of ``engine.search.features.MEASURES``, or of a metric of the problem.
+        low: where the first bin begins; smaller values count as in it.
+        high: where the last bin ends; larger values count as in it.
+        bins: how many, 1 or more.
+
+    Raises:
+        ValueError: the range is empty or not finite, or there is no bin.
+    """
+
+    name: str
+    low: float
+    high: float
+    bins: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.high - self.low < math.inf:
+            raise ValueError(
+                f"feature {self.name!r} ranges from {self.low} to {self.high}; the first must be "
+                "the smaller, and their distance finite"
+            )
+        if self.bins < 1:
+            raise ValueError(f"feature {self.name!r} has {self.bins} bins; it needs 1 or more")
+
+    def bin(self, value: float) -> int:
+        """Return the number of the bin that holds a value, from 0.
+
+        A bin holds its lower bound and not its upper one, but for the last one.
+
+        Raises:
+            ValueError: the value is not a number.
+        """
+        if math.isnan(value):
+            raise ValueError(f"feature {self.name!r} is not a number")
+        value = min(max(value, self.low), self.high)
+        share = (value - self.low) / (self.high - self.low)
+        return min(int(share * self.bins), self.bins - 1)
+
+
 class Rejected(Exception):
     """Raised by a problem's ``score`` for outputs that are well formed but not allowed."""
 
@@ -146,6 +190,7 @@ class Problem:
         limits: time and memory for one stage of one evaluation.
         modules: what the sandbox imports once, before candidates run, besides its usual ones.
         known_scores: published scores, for reports.
+        features: the dimensions of its archive; none for a problem that names none.
         fingerprint: SHA-256 over the folder's files, its data and the kernels; runs with equal
             ones were scored alike.
     """
@@ -162,6 +207,7 @@ class Problem:
     modules: tuple[str, ...]
     known_scores: tuple[KnownScore, ...]
     fingerprint: str
+    features: tuple[Feature, ...] = ()
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -230,6 +276,7 @@ class Pending:
 class Attempt:
     """A child that got no score, and the verdict that says why."""
 
+    id: str
     program: str
     evaluation: Evaluation
 
@@ -246,6 +293,8 @@ class Turn:
         failures: the failed attempts that were shown with it.
         answer: the completion.
         answer_ids: the same as sampled: other tokens than its text would be encoded to, perhaps.
+        partner: the program that it was to be combined with.
+        repairs: the failed attempt that was to be corrected.
     """
 
     candidate: Candidate
@@ -253,6 +302,8 @@ class Turn:
     failures: tuple[Attempt, ...]
     answer: str
     answer_ids: tuple[int, ...]
+    partner: Candidate | None = None
+    repairs: Attempt | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -273,6 +324,9 @@ class Proposal:
         island: for which it is; the parent and all that is shown are of its population.
         pending: the programs of the island whose verdicts are not in, in the order of their
             iterations and of the children in them; none in a run that shows no other programs.
+        partner: of a crossover: the program to combine the parent with.
+        repairs: of a repair: the failed attempt at changing the parent that is to be corrected;
+            it is not among the failures.
     """
 
     iteration: int
@@ -286,6 +340,18 @@ class Proposal:
     compactions: int = 0
     island: int = 0
     pending: tuple[Pending, ...] = ()
+    partner: Candidate | None = None
+    repairs: Attempt | None = None
+
+    @property
+    def partner_id(self) -> str | None:
+        """Id of the partner, if there is one."""
+        return None if self.partner is None else self.partner.id
+
+    @property
+    def repairs_id(self) -> str | None:
+        """Id of the attempt to be corrected, if there is one."""
+        return None if self.repairs is None else self.repairs.id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

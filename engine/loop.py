@@ -29,7 +29,7 @@ from typing import Protocol
 from engine.budget import Account
 from engine.core import Evaluation, Generation, Refusal
 from engine.evaluation import SwitchedOff
-from engine.inference import MOST_AT_ONCE, Decoder, LanguageModel
+from engine.inference import MOST_AT_ONCE, Decoder, Model
 from engine.pipeline import Calls, Flight, Limits, Load, Reader
 from engine.pipeline.memory import memory_usage
 from engine.prompts import Operator
@@ -71,7 +71,7 @@ class Loop:
         restored: Restored,
         record: Callable[[Event], None],
         operators: Mapping[str, Operator],
-        model: LanguageModel,
+        model: Model,
         evaluator: Evaluator,
         stopped: Callable[[], bool],
         timeline: Timeline,
@@ -160,7 +160,7 @@ class Loop:
                     for generation in flight.held:
                         self._take(flight, generation)
             if not self._is_spent():
-                calls.ask(candidates=self._evaluator.in_flight)
+                calls.ask(candidates=self._evaluator.in_flight, left=self._account.candidates_left)
         self._timeline.count(Queue.CHILDREN, decoder.in_flight)
         self._observe(calls, decoder)
         return bool(calls.in_flight or self._evaluator.in_flight)

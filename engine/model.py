@@ -11,11 +11,13 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
+from engine.embedding import Embedder, NGramEmbedder
 from engine.inference import (
     KVServer,
     LanguageModel,
+    Model,
+    ModelEmbedder,
     chunk_tokens,
     find_weights,
     is_cpu_build,
@@ -29,19 +31,26 @@ _log = logging.getLogger("brood")
 
 
 @contextmanager
-def model_loader(settings: RunSettings) -> Iterator[Callable[[], LanguageModel]]:
+def model_loader(settings: RunSettings) -> Iterator[Callable[[], Model]]:
     """Hold what the run's model needs, and yield what loads it; who loads it closes it.
 
     Raises:
         UserError: its weights are not on this machine.
     """
     if settings.model.kind == "mutation":
-        # It has every method of a language model that a run needs.
-        yield lambda: cast(LanguageModel, MutationModel(settings.model))
+        yield functools.partial(MutationModel, settings.model)
         return
     weights = find_weights(settings.model)
     with _kv_server(settings, weights) as server:
         yield functools.partial(_load, settings, weights, server)
+
+
+def pool_embedder(settings: RunSettings, model: Model) -> Embedder:
+    """Return what a pool's programs are embedded with."""
+    if settings.pool.embedding == "ngrams":
+        return NGramEmbedder()
+    assert isinstance(model, LanguageModel)  # ``engine.bounds`` lets no other one through
+    return ModelEmbedder(model)
 
 
 @contextmanager

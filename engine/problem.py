@@ -5,8 +5,10 @@ anywhere else. It holds four files:
 
 ``problem.yaml``
     ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
-    ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names) and
-    ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``).
+    ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names),
+    ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``) and ``features``, the
+    dimensions of an archive: ``NAME: [low, high, bins]``, NAME a metric or one of
+    ``engine.search.features.MEASURES``.
 ``statement.md``
     The task in words, as the model is to read it.
 ``initial.py``
@@ -33,7 +35,7 @@ from typing import Any
 
 import yaml
 
-from engine.core import Case, Direction, KnownScore, Limits, Problem, Stage, UserError
+from engine.core import Case, Direction, Feature, KnownScore, Limits, Problem, Stage, UserError
 
 FILES = ("problem.yaml", "statement.md", "initial.py", "evaluator.py")
 FULL = "full"
@@ -42,7 +44,10 @@ FULL = "full"
 RESERVED = "cascade"
 """No stage may have this name: ``engine.evaluation.cascade`` has metrics of its own under it."""
 
-_KEYS = {"direction", "entry_point", "limits", "isolate_cases", "modules", "known_scores"}
+_KEYS = {
+    *("direction", "entry_point", "limits"),
+    *("isolate_cases", "modules", "known_scores", "features"),
+}
 
 
 def shipped() -> dict[str, Path]:
@@ -97,6 +102,12 @@ def read_direction(folder: Path) -> Direction:
     return direction
 
 
+def read_features(folder: Path) -> tuple[Feature, ...]:
+    """Return the features that the problem in ``folder`` names, as `read_direction`."""
+    features: tuple[Feature, ...] = _read_declaration(folder / "problem.yaml")["features"]
+    return features
+
+
 def _find_data(data: Path) -> Path:
     data = data.expanduser().absolute()
     if not data.exists():
@@ -147,10 +158,11 @@ def _read_declaration(path: Path) -> dict[str, Any]:
                 )
                 for known in raw.get("known_scores", ())
             ),
+            "features": _features(raw.get("features", {})),
         }
     except KeyError as error:
         raise UserError(f"{path}: key {error} is missing") from error
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:  # of an int of hundreds of digits
         raise UserError(f"{path}: {_one_line(error)}") from error
 
 
@@ -187,6 +199,21 @@ def _modules(value: Any) -> tuple[str, ...]:
     ):
         raise ValueError(f"modules is {value!r}; it must be a list of names of modules")
     return tuple(value)
+
+
+def _features(value: Any) -> tuple[Feature, ...]:
+    if not isinstance(value, dict):
+        raise ValueError(f"features is {value!r}; it must be a mapping, NAME: [low, high, bins]")
+    return tuple(_feature(name, given) for name, given in value.items())
+
+
+def _feature(name: Any, value: Any) -> Feature:
+    is_range = isinstance(value, list) and len(value) == 3
+    if not isinstance(name, str) or not is_range or type(value[2]) is not int:
+        raise ValueError(
+            f"feature {name!r} is {value!r}; it must be [low, high, bins], two numbers and a count"
+        )
+    return Feature(name=name, low=float(value[0]), high=float(value[1]), bins=value[2])
 
 
 def _open_evaluator(folder: Path, data: Path | None) -> Any:

@@ -11,11 +11,12 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.core import Pending, Problem, Proposal
+from engine.core import Feature, Pending, Problem, Proposal
 from engine.evaluation import Cascade, StagePool, SwitchedOff
 from engine.pipeline import RunState
 from engine.prompts import Tokenizer
-from engine.search import Search
+from engine.search import Choice, Search
+from engine.search.features import dimensions
 from engine.settings import RunSettings
 from engine.store import Call, Recorded, RunHistory
 
@@ -65,16 +66,34 @@ def restore(
 def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dict[int, Proposal]:
     """Return the proposals of the calls that were composed when so much was known."""
     return {
-        call.iteration: state.search.ask(
+        call.iteration: state.search.recall(
             call.iteration,
             island=call.island,
-            parent_id=call.parent,
-            k=call.k,
+            choice=Choice(
+                parent=call.parent,
+                operator=call.operator,
+                k=call.k,
+                partner=call.partner,
+                repairs=call.repairs,
+            ),
             ahead=tuple(Pending(id=each, program=whole.program_of(each)) for each in call.ahead),
         )
         for call in calls
         if call.known == state.history.events
     }
+
+
+def archive_features(settings: RunSettings, problem: Problem) -> tuple[Feature, ...] | None:
+    """Return the features of a run's archives; None for a run without.
+
+    Raises:
+        UserError: the problem is to name them and names none.
+    """
+    return dimensions(
+        settings.search.archive,
+        initial_program=problem.initial_program,
+        declared=problem.features,
+    )
 
 
 def _new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) -> Search:
@@ -86,6 +105,7 @@ def _new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) -
         direction=problem.direction,
         seed=settings.seed,
         size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
+        features=archive_features(settings, problem),
     )
 
 

@@ -11,6 +11,7 @@ is reached, 2 for bad input, 130 after Ctrl-C.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -25,17 +26,17 @@ from pathlib import Path
 import engine
 from engine import config
 from engine.budget import Account, ended_by
-from engine.core import INITIAL, Problem, UserError
-from engine.embedding import NGramEmbedder
+from engine.core import INITIAL, Feature, Problem, UserError
 from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
-from engine.inference import LanguageModel, ModelEmbedder, prepare
+from engine.inference import Model, prepare
 from engine.loop import Loop
-from engine.model import model_loader
-from engine.pool import seeds
+from engine.model import model_loader, pool_embedder
+from engine.pool import PoolReading, read_sources, seeds
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
-from engine.restore import new_cascade, replay, restore, told_cascade
+from engine.restore import archive_features, new_cascade, replay, restore, told_cascade
+from engine.search.features import measure
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
 from engine.timeline import Timeline
@@ -74,16 +75,19 @@ def _start(settings: RunSettings) -> int:
     cores = _share_out_cores(settings)
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = _problem(settings)
+    features = archive_features(settings, problem)
+    reading = read_sources(settings.pool, problem=problem)
     with (
         model_loader(settings) as load,  # what it starts does so while the rest does
         EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
     ):
         verdict = _first_verdict(new_cascade(settings, problem, pool), problem)
+        _check_features(features, problem, verdict)
         _check_sandbox(settings, pool, cores)
         with closing(load()) as model:
             operators = _operators(settings, problem, model)
             _check_length(problem, model, operators)
-            begun = _seeds(settings, problem, pool, model, operators)
+            begun = _seeds(settings, reading, problem, pool, model, operators)
             session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
             create_run(
                 folder,
@@ -139,7 +143,7 @@ class _Run:
         self,
         log: EventLog,
         pool: EvaluatorPool,
-        model: LanguageModel,
+        model: Model,
         operators: Mapping[str, Operator],
     ) -> int:
         """Run the loop to its end and return the exit code."""
@@ -236,9 +240,18 @@ def _first_verdict(cascade: Cascade, problem: Problem) -> Verdict:
     return Verdict.of(INITIAL, evaluation, program=problem.initial_program)
 
 
-def _operators(
-    settings: RunSettings, problem: Problem, model: LanguageModel
-) -> Mapping[str, Operator]:
+def _check_features(features: Sequence[Feature] | None, problem: Problem, verdict: Verdict) -> None:
+    """Refuse an archive in which the initial program has no cell: nothing could be a parent."""
+    values = measure(problem.initial_program, metrics=verdict.metrics)
+    for feature in features or ():
+        if math.isnan(values.get(feature.name, math.nan)):
+            raise UserError(
+                f"the initial program of {problem.folder} has no feature {feature.name!r}; it has "
+                f"{', '.join(sorted(values))}: give one of them in problem.yaml"
+            )
+
+
+def _operators(settings: RunSettings, problem: Problem, model: Model) -> Mapping[str, Operator]:
     """Return the operators of the run's mix."""
     every = make_operators(
         problem=problem,
@@ -249,9 +262,7 @@ def _operators(
     return {name: every[name] for name, weight in settings.search.operators.items() if weight > 0}
 
 
-def _check_length(
-    problem: Problem, model: LanguageModel, operators: Mapping[str, Operator]
-) -> None:
+def _check_length(problem: Problem, model: Model, operators: Mapping[str, Operator]) -> None:
     """Refuse a task that leaves the initial program no room, before there is a run."""
     tokens = len(model.encode(problem.initial_program))
     for name, operator in operators.items():
@@ -265,19 +276,20 @@ def _check_length(
 
 def _seeds(
     settings: RunSettings,
+    reading: PoolReading,
     problem: Problem,
     pool: EvaluatorPool,
-    model: LanguageModel,
+    model: Model,
     operators: Mapping[str, Operator],
 ) -> list[Event]:
     """Evaluate the programs that the run is to begin with besides the initial one."""
     longest = min(operator.longest_parent for operator in operators.values())
-    by_model = settings.pool.embedding == "model"
     return seeds(
         settings.pool,
+        reading,
         problem=problem,
         evaluators=pool,
-        embedder=ModelEmbedder(model) if by_model else NGramEmbedder(),
+        embedder=pool_embedder(settings, model),
         fits=lambda program: len(model.encode(program)) <= longest,
         islands=settings.islands.count,
         seed=settings.seed,

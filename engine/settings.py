@@ -90,9 +90,15 @@ class SearchSettings:
             that of another may be that is taken because more of its prompt is cached; 0: never.
         novelty: the largest cosine that a child's embedding, of syntax n-grams, may have with one
             of its island's programs; None for any.
+        archive: which archive of MAP-Elites an island's parents are the elites of: ``none``, one
+            over ``structure``, or over the features that the ``problem`` names; see
+            ``engine.search.features``.
         failures: how many of the last failed attempts at changing the parent a prompt shows.
         parent: how the parent is chosen.
-        operators: weight of each operator in the mix; at least one is above 0.
+        operators: weight of each operator in the mix; at least one is above 0 that needs nothing
+            but a parent.
+        operators_policy: how the mix is drawn from: ``fixed``, by the weights, or ``kl_ucb``, a
+            bandit over the operators whose weights are above 0; see ``engine.search.operators``.
     """
 
     k: int
@@ -100,9 +106,11 @@ class SearchSettings:
     temperature_max: float
     prefer_cached: float
     novelty: float | None
+    archive: str
     failures: int
     parent: ParentSettings
     operators: dict[str, float]
+    operators_policy: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,11 +137,14 @@ class IslandSettings:
         migrate_every: iterations of an island after which its best programs join the next one,
             in a ring; 0 for never.
         migrants: how many of them.
+        choice: which of those that may call next has the room: they take ``turns``, or ``ucb``,
+            AdaEvolve's; see ``engine.search.parents.islands``.
     """
 
     count: int
     migrate_every: int
     migrants: int
+    choice: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from table_fan import TableFan
 
-from engine.bounds import LAYOUTS, SPECULATION, WIDTHS
+from engine.bounds import CHOICES, LAYOUTS, OPERATORS_POLICIES, SPECULATION, WIDTHS
 from engine.core import (
     INITIAL,
     Candidate,
@@ -34,7 +34,7 @@ from engine.core import (
 )
 from engine.inference import EngineLoad, Sampling
 from engine.loop import Loop
-from engine.prompts import Rewrite
+from engine.prompts import Crossover, Repair, Rewrite
 from engine.restore import restore, told_cascade
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
@@ -120,7 +120,7 @@ class Life:
 
 def drawn(seed: int, defaults: RunSettings) -> Schedule:
     """Return a schedule."""
-    rng = random.Random(seed)
+    rng, others = random.Random(seed), random.Random(f"archive of {seed}")
     settings = replace(
         defaults,
         search=replace(
@@ -129,7 +129,8 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             prefer_cached=rng.choice([0.0, 0.0, 0.0, 0.3]),
             novelty=rng.choice([None, None, None, 0.999]),
             failures=rng.randint(0, 2),
-            operators={"rewrite": 1.0},
+            archive=others.choice(["none", "none", "problem"]),
+            **_operators(seed),
         ),
         width=replace(defaults.width, kind=rng.choice(WIDTHS), k_min=1, k_max=6),
         islands=replace(
@@ -137,6 +138,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             count=rng.randint(1, 4),
             migrate_every=rng.randint(0, 3),
             migrants=rng.randint(1, 2),
+            choice=others.choice(CHOICES),
         ),
         pipeline=replace(
             defaults.pipeline,
@@ -175,6 +177,16 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         aborts=rng.choice([0.0, 0.02]),
         sessions=tuple(rng.choice(ends) for _ in range(rng.choice([0, 0, 1, 2, 4]))),
     )
+
+
+def _operators(seed: int) -> dict[str, Any]:
+    """Return a mix: of all that the model can follow, or of one."""
+    rng = random.Random(f"operators of {seed}")
+    others = {"crossover": 0.5, "repair": 0.5} if rng.random() < 0.5 else {}
+    return {
+        "operators": {"rewrite": 1.0, **others},
+        "operators_policy": rng.choice(OPERATORS_POLICIES),
+    }
 
 
 def live(schedule: Schedule, problem: Problem, folder: Path) -> Life:
@@ -219,14 +231,19 @@ def _loop(
 ) -> None:
     settings, bell = schedule.settings, threading.Event()
     parts: dict[str, Any] = {"model": model}
-    operator = Doubtful(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
-    operator.share = schedule.hopeless
+    operators = {
+        kind.name: kind(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
+        for kind in (Doubtful, DoubtfulCrossover, DoubtfulRepair)
+        if kind.name in settings.search.operators
+    }
+    for operator in operators.values():
+        operator.share = schedule.hopeless
     with Timeline(folder / TIMELINE) as timeline, LatePool(schedule, rng, ring=bell.set) as pool:
         Loop(
             settings=settings,
             restored=restored,
             record=recorder.record,
-            operators={"rewrite": operator},
+            operators=operators,
             evaluator=told_cascade(settings, problem, restored.state.history, pool),
             stopped=recorder.is_stopped,
             timeline=timeline,
@@ -378,6 +395,18 @@ class Doubtful(Rewrite):
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         return digest(text)[0] < 256 * self.share
+
+
+class DoubtfulCrossover(Doubtful):
+    """Asks for what a crossover does."""
+
+    name = Crossover.name
+
+
+class DoubtfulRepair(Doubtful):
+    """Asks for what a repair does."""
+
+    name = Repair.name
 
 
 class LatePool:

@@ -76,6 +76,8 @@ def one_error(err: str) -> str:
         ("seed=-1", "seed is -1; it must be between 0 and"),
         ("evaluation.workers=0", "evaluation.workers is 0; it must be 1 or more"),
         ("islands.count=0", "islands.count is 0; it must be from 1 to"),
+        ("pool.sources=nowhere", "nowhere is not a folder; give a folder of programs or a run's"),
+        ("pool.sources=[3]", "pool.sources is 3; it must be folders"),
         ("islands.migrants=0", "islands.migrants is 0; it must be 1 or more"),
         (
             "pipeline.speculate=maybe",
@@ -106,6 +108,26 @@ def test_a_problem_folder_without_its_files(refused: Refused, tmp_path: Path) ->
     shutil.copytree(shipped()["signal"], folder)
     (folder / "evaluator.py").unlink()
     assert "has no evaluator.py; it needs problem.yaml, " in refused(f"problem.path={folder}")
+
+
+def test_an_archive_of_features_that_no_problem_names(refused: Refused) -> None:
+    message = refused("problem=circle_packing", "model=mutation", "search.archive=problem")
+    assert "problem.yaml with features" in message
+
+
+def test_a_feature_that_the_initial_program_lacks(here: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "problem"
+    shutil.copytree(shipped()["signal"], folder)
+    declared = (folder / "problem.yaml").read_text().replace("lag_error:", "lag_eror:")
+    (folder / "problem.yaml").write_text(declared)
+    done = run(
+        *(f"problem.path={folder}", "model=mutation", "search.archive=problem"),
+        *("evaluation.workers=1", f"runs={here}"),
+        scratch=tmp_path / "scratch",
+    )
+    message = one_error(done.stderr.splitlines(keepends=True)[-1])
+    assert "has no feature 'lag_eror'; it has branches, calls, " in message
+    assert done.returncode == 2 and list(here.iterdir()) == []
 
 
 def test_a_folder_that_is_not_a_run(refused: Refused, tmp_path: Path) -> None:

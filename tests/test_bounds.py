@@ -55,8 +55,15 @@ def changed(settings: Any, key: str, value: object) -> Any:
         ("prompts.growth_tokens", -1),
         ("prompts.growth_tokens", 2**24 + 1),
         ("search.failures", -1),
+        ("pool.mixing", 1.5),
+        ("pool.elites", math.nan),
+        ("pool.most_of_run", 0),
+        ("pool.embedding", "bert"),
+        ("pipeline.ahead", 0),
         ("search.novelty", 0.0),
         ("search.novelty", math.nan),
+        ("search.archive", "behaviour"),
+        ("islands.choice", "random"),
         ("search.parent.policy", "greedy"),
         ("search.parent.p_elite", -0.1),
         ("search.parent.p_elite", math.nan),
@@ -70,6 +77,8 @@ def changed(settings: Any, key: str, value: object) -> Any:
         ("search.parent.epsilon", math.nan),
         ("search.operators", {"infill": 0.0}),
         ("search.operators", {}),
+        ("search.operators", {"crossover": 1.0, "repair": 1.0, "rewrite": 0.0}),
+        ("search.operators_policy", "ucb"),
         ("search.operators", {"infill": 1e308, "diff": 1e308}),
         ("search.operators.infill", -1.0),
         ("search.operators.infill", math.nan),
@@ -159,6 +168,9 @@ def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
         ("prompts.history_tokens", 2**24),
         ("prompts.growth_tokens", 0),
         ("search.failures", 0),
+        ("search.archive", "structure"),
+        ("search.archive", "problem"),
+        ("islands.choice", "ucb"),
         ("evaluation.cascade.keep", 1.0),
         ("evaluation.cascade.audit", 0.001),
         ("evaluation.cascade.audit", 1.0),
@@ -169,6 +181,8 @@ def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
         ("search.parent.gamma", 0.0),
         ("search.parent.epsilon", 1.0),
         ("search.operators", {"diff": 1e-300}),
+        ("search.operators", {"diff": 1e-300, "crossover": 1.0, "repair": 1.0}),
+        ("search.operators_policy", "kl_ucb"),
         ("budget.candidates", 0),
         ("budget.seconds", 0.0),
         ("budget.seconds", None),
@@ -214,7 +228,7 @@ def test_the_shares_of_greedy_and_uniform_choice_may_add_up_to_one(
 
 
 def test_an_unknown_operator_is_refused_with_the_valid_ones(defaults: RunSettings) -> None:
-    with pytest.raises(UserError, match="'guess'; valid: infill, rewrite, diff"):
+    with pytest.raises(UserError, match="'guess'; valid: infill, rewrite, diff, crossover"):
         check(changed(defaults, "search.operators", {"guess": 1.0}))
 
 

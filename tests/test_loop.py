@@ -28,6 +28,7 @@ from engine.core import (
     ChatFrame,
     Evaluation,
     Failure,
+    Feature,
     Miss,
     Problem,
     Refusal,
@@ -46,6 +47,10 @@ CANDIDATES = 400
 MODES = {
     "island": ("islands.count=1", "pipeline.overlap=true", "pipeline.speculate=false"),
     "phases": ("islands.count=3", "islands.migrate_every=2", "pipeline.overlap=false"),
+    "archive": (
+        *("islands.count=3", "islands.migrate_every=2", "pipeline.overlap=false"),
+        *("islands.choice=ucb", "search.archive=problem"),
+    ),
 }
 
 
@@ -121,8 +126,13 @@ class TablePool:
 
 
 KINDS = [
-    (layout, width, mode)
-    for (layout, width), mode in itertools.product(zip(LAYOUTS, WIDTHS, strict=True), MODES)
+    *(
+        (layout, width, mode)
+        for (layout, width), mode in itertools.product(
+            zip(LAYOUTS, WIDTHS, strict=True), ("island", "phases")
+        )
+    ),
+    ("stable", "turboevolve", "archive"),
 ]
 
 
@@ -144,7 +154,10 @@ def settings(request: pytest.FixtureRequest) -> RunSettings:
 def problem(settings: RunSettings) -> Problem:
     whole = load_problem(Path(settings.problem))
     quick = dataclasses.replace(whole.stages[0], name="quick")
-    return dataclasses.replace(whole, entry_point="f", stages=(quick, *whole.stages))
+    scores = Feature(name="score", low=0, high=1, bins=8)
+    return dataclasses.replace(
+        whole, entry_point="f", stages=(quick, *whole.stages), features=(scores,)
+    )
 
 
 def beginning() -> list[Event]:
@@ -258,16 +271,20 @@ def test_the_prompts_are_those_of_the_layout(settings: RunSettings, whole: list[
         assert bool(moved) == (settings.prompts.layout == "classic")
 
 
-def test_islands_take_turns_and_their_best_wander(
+def test_islands_take_turns_or_are_chosen_and_their_best_wander(
     settings: RunSettings, whole: list[Event]
 ) -> None:
     calls = [event for event in whole if isinstance(event, Call)]
     count = settings.islands.count
-    assert [call.island for call in calls] == [number % count for number in range(len(calls))]
+    turns = [number % count for number in range(len(calls))]
+    is_in_turns = [call.island for call in calls] == turns
+    assert is_in_turns == (settings.islands.choice == "turns")
+    assert {call.island for call in calls} == {*range(count)}
     assert [call.iteration for call in calls] == [*range(len(calls))]
     home = {str(call.iteration): call.island for call in calls} | {INITIAL: None}
     came = [call for call in calls if home[call.parent.split(".")[0]] not in (None, call.island)]
-    assert {home[call.parent.split(".")[0]] for call in came} == ({0, 1, 2} if count > 1 else set())
+    origins = {home[call.parent.split(".")[0]] for call in came}
+    assert origins if settings.search.archive != "none" else len(origins) == count * (count > 1)
     for call in came:
         assert (home[call.parent.split(".")[0]] + 1) % count == call.island  # one step in the ring
 

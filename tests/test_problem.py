@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.core import Direction, KnownScore, UserError
-from engine.problem import FILES, load_problem, shipped
+from engine.core import Direction, Feature, KnownScore, UserError
+from engine.problem import FILES, load_problem, read_features, shipped
 
 DECLARATION = """
 direction: minimise
@@ -71,7 +71,18 @@ def test_what_is_optional_has_defaults(folder: Path) -> None:
     problem = load_problem(folder)
     assert (problem.isolate_cases, problem.known_scores) == (False, ())
     assert problem.modules == ()
+    assert problem.features == ()
     assert [stage.name for stage in problem.stages] == ["full"]
+
+
+def test_a_problem_names_the_features_of_its_archive(folder: Path) -> None:
+    declared = f"{DECLARATION}features: {{lag: [0, 1.5, 8], nodes: [10, 90, 4]}}\n"
+    (folder / "problem.yaml").write_text(declared)
+    features = (
+        Feature(name="lag", low=0.0, high=1.5, bins=8),
+        Feature(name="nodes", low=10.0, high=90.0, bins=4),
+    )
+    assert load_problem(folder).features == read_features(folder) == features
 
 
 def test_a_known_score_may_be_said_not_to_compare(folder: Path) -> None:
@@ -163,6 +174,17 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         ("score: 1.5, ", "", "key 'score' is missing"),
         ("[{score: 1.5, source: a paper}]", "", "problem.yaml"),
         ("[{score: 1.5, source: a paper}]", "[1.5]", "problem.yaml"),
+        ("isolate_cases: true", "features: [lag]", "features is ['lag']; it must be a mapping"),
+        ("isolate_cases: true", "features: {lag: [0, 1]}", "it must be [low, high, bins]"),
+        ("isolate_cases: true", "features: {lag: 3}", "feature 'lag' is 3; it must be"),
+        ("isolate_cases: true", "features: {lag: [0, 1, 2.5]}", "it must be [low, high, bins]"),
+        ("isolate_cases: true", "features: {lag: [0, 1, true]}", "it must be [low, high, bins]"),
+        ("isolate_cases: true", "features: {7: [0, 1, 2]}", "feature 7 is [0, 1, 2]; it must be"),
+        ("isolate_cases: true", "features: {lag: [0, 1, 0]}", "has 0 bins; it needs 1 or more"),
+        ("isolate_cases: true", "features: {lag: [1, 0, 2]}", "the first must be the smaller"),
+        ("isolate_cases: true", "features: {lag: [0, .nan, 2]}", "the first must be the smaller"),
+        ("isolate_cases: true", "features: {lag: [low, 1, 2]}", "could not convert"),
+        ("isolate_cases: true", f"features: {{lag: [0, 1{'0' * 400}, 2]}}", "too large"),
         ("limits: {", "limits: {{", "not valid YAML"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,6 +71,8 @@ def call(proposal: Proposal, *, known: int, guessed: bool = False) -> Call:
         k=proposal.k,
         known=known,
         guessed=guessed,
+        partner=proposal.partner_id,
+        repairs=proposal.repairs_id,
         prompt="",
         prompt_tokens=1,
         temperatures=(),
@@ -158,7 +161,7 @@ def assert_alike(restored: Restored, run: Run) -> None:
         assert state.is_open(island) == run.state.is_open(island)
         later = state.search.ask(99, island=island)
         assert later == run.state.search.ask(99, island=island)
-    assert state.least_recent([0, 1]) == run.state.least_recent([0, 1])
+    assert state.next_of([0, 1]) == run.state.next_of([0, 1])
 
 
 @pytest.fixture
@@ -242,10 +245,52 @@ def test_a_parent_and_a_k_that_the_search_would_not_choose_are_kept(run: Run) ->
     run.iterate(0, island=0)
     drawn = run.state.search.ask(1, island=0)
     other = next(each for each in ("0.0", "0.1", INITIAL) if each != drawn.parent.id)
-    taken = run.state.search.ask(1, island=0, parent_id=other, k=7)
+    taken = replace(run.state.search.ask(1, island=0, parent_id=other), k=7)
     run.record(call(taken, known=len(run.events)))
     (proposal,) = run.restored().unfinished
     assert (proposal.parent.id, proposal.k, proposal) == (other, 7, taken)
+
+
+def test_any_operator_is_proposed_as_it_was(settings: RunSettings, problem: Problem) -> None:
+    """Each call in its turn is the one that a death cut short; the bandit learns from all."""
+    operators = {"rewrite": 1.0, "crossover": 1.0, "repair": 1.0}
+    search = replace(settings.search, operators=operators, operators_policy="kl_ucb")
+    run = Run(replace(settings, search=search), problem)
+    for iteration in range(30):
+        asked = run.ask(iteration, island=iteration % 2)
+        assert run.restored().unfinished == (asked,)
+        run.children(iteration, 1, 0, 2, 3)
+        run.verdicts(iteration, 2, 0, 3, 1)
+        assert_alike(run.restored(), run)
+    asked_for = Counter(each.operator for each in run.asked.values())
+    assert min(asked_for[name] for name in operators) > 2
+    partners = [each.partner for each in run.asked.values() if each.operator == "crossover"]
+    repaired = [each.repairs_id for each in run.asked.values() if each.operator == "repair"]
+    assert None not in partners and None not in repaired
+    assert len(set(repaired)) == len(repaired)
+
+
+def test_a_guess_that_another_guess_led_to_is_proposed_as_it_was(
+    settings: RunSettings, problem: Problem
+) -> None:
+    """It left out what the guess before it was to repair, of which the log knew nothing then."""
+    search = replace(settings.search, operators={"rewrite": 1e-9, "repair": 1.0})
+    run = Run(replace(settings, search=search), problem)
+    run.iterate(0, island=0)
+    run.ask(1, island=0)
+    run.children(1, 3, 2, 1, 0)
+    run.verdicts(1, 3)
+    known = len(run.events)
+    one = run.state.search.predict(2, island=0)
+    other = run.state.search.predict(3, island=0, guesses=[one])
+    assert (one.repairs_id, other.repairs_id) == ("1.3", None)
+    assert run.state.search.predict(3, island=0).repairs_id == "1.3"
+    run.verdicts(1, 2, 1, 0)
+    run.record(call(one, known=known, guessed=True))
+    run.children(1)
+    assert run.restored().unfinished == (one,)
+    run.record(call(other, known=known, guessed=True))
+    assert run.restored().unfinished == (one, other)
 
 
 def test_guesses_given_up_leave_no_call_behind(run: Run) -> None:

@@ -242,7 +242,7 @@ def test_a_problem_with_a_cheap_stage_screens_its_candidates(tmp_path: Path) -> 
         file.write(SCREEN)
     done = run(
         *(f"problem.path={problem}", "search.k=8", "budget.candidates=120", "seed=3"),
-        *("evaluation.cascade.window=16", f"runs={tmp_path}", "name=run"),
+        *("model=mutation", "evaluation.cascade.window=16", f"runs={tmp_path}", "name=run"),
         scratch=tmp_path / "scratch",
     )
     assert done.returncode == 0, done.stderr
@@ -264,14 +264,14 @@ def test_a_context_without_room_for_the_initial_program_is_refused_at_the_start(
 ) -> None:
     scratch = tmp_path / "scratch"
     done = run(
-        *("model.max_model_len=400", "model.max_tokens=100", "budget.candidates=1"),
+        *("model=mutation", "model.max_model_len=400", "model.max_tokens=100"),
         f"runs={tmp_path}/runs",
         scratch=scratch,
     )
     assert done.returncode == 2
     message = done.stderr.strip().splitlines()[-1]
     assert re.match(r"error: the initial program of .*signal has \d+ tokens, and a prompt", message)
-    assert "operator infill has room for" in message
+    assert "operator mutation has room for" in message
     assert "raise model.max_model_len" in message
     assert not (tmp_path / "runs").exists()
 

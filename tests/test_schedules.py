@@ -17,7 +17,7 @@ import pytest
 from schedules import AMPLE, Life, Model, Schedule, answer, drawn, live
 
 from engine import config, loop
-from engine.core import INITIAL, Failure, Problem
+from engine.core import INITIAL, Failure, Feature, Problem
 from engine.inference import MOST_AT_ONCE
 from engine.problem import load_problem
 from engine.restore import replay, restore
@@ -37,8 +37,13 @@ def defaults() -> RunSettings:
 def problem(defaults: RunSettings) -> Problem:
     whole = load_problem(Path(defaults.problem))
     quick = dataclasses.replace(whole.stages[0], name="quick")
+    scores = Feature(name="score", low=0, high=1, bins=8)
     return dataclasses.replace(
-        whole, statement="Do.", entry_point="f", stages=(quick, *whole.stages)
+        whole,
+        statement="Do.",
+        entry_point="f",
+        stages=(quick, *whole.stages),
+        features=(scores,),
     )
 
 
@@ -77,6 +82,7 @@ def test_each_schedule_leaves_a_log_that_adds_up(
         assert_the_budget_is_spent(schedule, life)
         assert_in_turn(life)
         assert_the_search_had_its_way(schedule, problem, life)
+        assert_the_second_program_is_one_that_was_known(schedule, life)
         assert_answers_are_those_of_the_recorded_prompts(life)
         assert_guesses_show_what_is_pending(schedule, life)
         assert_nothing_overlaps_that_may_not(schedule, life)
@@ -151,7 +157,31 @@ def assert_the_search_had_its_way(schedule: Schedule, problem: Problem, life: Li
             drawn = event.parent if event.preference is None else event.preference.drawn
             assert (proposal.parent.id, proposal.operator) == (drawn, event.operator)
             assert event.guessed or event.preference is not None or proposal.k == event.k
+            chosen = (proposal.partner_id, proposal.repairs_id)
+            assert event.preference is not None or chosen == (event.partner, event.repairs)
         told.state.fold(recorded)
+
+
+def assert_the_second_program_is_one_that_was_known(schedule: Schedule, life: Life) -> None:
+    """A crossover's partner has a score; an attempt that is repaired has none, and is so once."""
+    events, history = _events(life), life.history
+    repaired = [call.repairs for call in history.calls.values() if call.repairs is not None]
+    assert len(set(repaired)) == len(repaired)
+    for call in history.calls.values():
+        assert (call.partner is not None) == (call.operator == "crossover")
+        assert (call.repairs is not None) == (call.operator == "repair")
+        known = {e.candidate: e for e in events[: call.known] if isinstance(e, Verdict)}
+        last = call.prompt.rpartition("<turn>")[2]
+        if call.partner is not None:
+            assert call.partner != call.parent and known[call.partner].score is not None
+        if call.repairs is not None:
+            broken = history.children[call.repairs]
+            assert known[call.repairs].score is None and broken.operator != "repair"
+            assert broken.parent == call.parent
+            assert history.calls[broken.iteration].island == call.island
+        if schedule.context == AMPLE:
+            assert ("# Other program" in last) == (call.partner is not None)
+            assert ("# Broken program" in last) == (call.repairs is not None)
 
 
 def assert_answers_are_those_of_the_recorded_prompts(life: Life) -> None:
@@ -296,6 +326,9 @@ def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
         home.get(call.parent.partition(".")[0], call.island) != call.island
         for call in history.calls.values()
     )
+    asked = [*history.calls.values()]
+    totals.update(call.operator for call in asked)
+    totals.update(f"guessed {call.operator}" for call in asked if call.guessed)
     totals["guesses on guesses"] += sum(bool(call.ahead) for call in history.calls.values())
     totals["aborted"] += sum(c.finish_reason == "abort" for c in history.children.values())
     totals["crashes"] += sum(v.failure is Failure.CRASH for v in history.verdicts.values())
@@ -317,6 +350,10 @@ def test_all_of_that_did_happen(totals: Counter[str]) -> None:
         "warmer parents": 5,
         "aborted": 50,
         "crashes": 50,
+        "crossover": 100,
+        "repair": 50,
+        "guessed crossover": 10,
+        "guessed repair": 3,
         **{f"refused: {reason}": 20 for reason in ("budget", "duplicate", "undefined", "unparsed")},
     }
     assert {name: n for name, n in expected.items() if totals[name] < n} == {}, dict(totals)

@@ -7,12 +7,14 @@ from engine.inference.fanout import FanOut, Sampling
 from engine.inference.kv_server import KVServer, KVTransfer, kv_server, kv_transfer
 from engine.inference.llm import MOST_AT_ONCE, LanguageModel, chunk_tokens
 from engine.inference.misses import CallMisses, MissLedger
+from engine.inference.model import Children, Model
 from engine.inference.stats import EngineLoad, PrefixCacheCount
 from engine.inference.weights import find_weights
 
 __all__ = [
     "MOST_AT_ONCE",
     "CallMisses",
+    "Children",
     "Decoder",
     "EngineLoad",
     "FanOut",
@@ -20,6 +22,7 @@ __all__ = [
     "KVTransfer",
     "LanguageModel",
     "MissLedger",
+    "Model",
     "ModelEmbedder",
     "PrefixCacheCount",
     "Sampling",

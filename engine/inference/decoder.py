@@ -17,10 +17,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from engine.core import Generation
-from engine.inference.fanout import FanOut, Sampling
+from engine.inference.fanout import Sampling
+from engine.inference.model import Children, Model
 from engine.timeline import Timeline
 from engine.timeline_file import Activity
 
@@ -28,21 +29,11 @@ IsOver = Callable[[str], bool]
 """Whether an answer that begins with this text need not go on."""
 
 
-class Model(Protocol):
-    """What the decoder needs of `engine.inference.LanguageModel`."""
-
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> FanOut:
-        """Ask for one child per entry of ``sampling``, all from one prompt."""
-
-    def step(self) -> None:
-        """Run the engine for one step."""
-
-
 @dataclass(kw_only=True, slots=True)
 class _Call:
     """A call in the engine, and how much of each child's text was looked at."""
 
-    fan: FanOut
+    fan: Children
     iteration: int
     is_over: IsOver
     lines: dict[int, int] = field(default_factory=dict)

@@ -115,7 +115,7 @@ class LanguageModel:
         except (TemplateError, ValueError) as error:
             raise UserError(
                 f"the model's chat template can't be used: {' '.join(str(error).split())[:300]}; "
-                "give search.operators.rewrite=0 search.operators.diff=0"
+                "set all search.operators but infill to 0"
             ) from error
         opening, asked, closing = short.partition(_MARKS[0])
         _, answered, rest = whole.partition(_MARKS[1])

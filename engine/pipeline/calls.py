@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from engine.core import Generation, Preference, Proposal
-from engine.inference import Decoder, LanguageModel, MissLedger
+from engine.inference import Decoder, MissLedger, Model
 from engine.pipeline.flight import Flight, Standing, spread
 from engine.pipeline.limits import Limits
 from engine.pipeline.reader import Reader
@@ -40,7 +40,7 @@ class Calls:
         state: RunState,
         record: Callable[[Event], None],
         operators: Mapping[str, Operator],
-        model: LanguageModel,
+        model: Model,
         decoder: Decoder,
         reader: Reader,
         limits: Limits,
@@ -104,16 +104,17 @@ class Calls:
         for proposal in proposals:
             self._send(self._composed(proposal, standing=Standing.ASKED))
 
-    def ask(self, *, candidates: int) -> None:
+    def ask(self, *, candidates: int, left: int | None) -> None:
         """Begin calls as long as an island's turn has come and there is room.
 
         Args:
             candidates: that are at the evaluators.
+            left: candidates that the budget still admits; None for any number.
         """
         while self._has_room(candidates):
             if (island := self._due_island()) is not None:
                 begun = self._begin_asked(island)
-            elif (island := self._guessable_island()) is not None:
+            elif (island := self._guessable_island()) is not None and self._would_count(left):
                 begun = self._begin_guess(island)
             else:
                 return
@@ -166,7 +167,10 @@ class Calls:
         """
         for position, ticket in enumerate(self._guesses[island]):
             flight = self._flights[ticket]
-            if not flight.is_like(self._search.predict(flight.proposal.iteration, island=island)):
+            expected = self._search.predict(
+                flight.proposal.iteration, island=island, guesses=self._guessed(island)[:position]
+            )
+            if not flight.is_like(expected):
                 self._give_up(island, slice(position, None))
                 return
 
@@ -195,8 +199,8 @@ class Calls:
         return candidates < self._limits.candidates and children < self._limits.children
 
     def _due_island(self) -> int | None:
-        """Return the island that may ask and has done so least recently; None if there is none."""
-        return self._state.least_recent(
+        """Return the island that has the room among those that may ask; None if there is none."""
+        return self._state.next_of(
             island
             for island in range(self._search.islands)
             if not self._state.is_open(island) and not self._guesses[island]
@@ -213,12 +217,19 @@ class Calls:
         }
         far = {island for island, each in enumerate(self._guesses) if len(each) == self._ahead}
         free = set(range(self._search.islands)) - busy - far - self._passed
-        while (island := self._state.least_recent(filter(self._state.is_open, free))) is not None:
+        while (island := self._state.next_of(filter(self._state.is_open, free))) is not None:
             if self._speculation.is_due():
                 return island
             self._passed.add(island)
             free.remove(island)
         return None
+
+    def _would_count(self, left: int | None) -> bool:
+        """Whether the budget admits more candidates than the guesses that stand will bring."""
+        held = [self._flights[ticket] for guesses in self._guesses for ticket in guesses]
+        if left is None or left > sum(len(each.held) for each in held):
+            return True
+        return left > len(self._reader.pending(held))
 
     # Sending.
 
@@ -239,11 +250,15 @@ class Calls:
             self._number(island, len(guesses)),
             island=island,
             ahead=self._reader.pending(before) if self._shows_pending else (),
+            guesses=self._guessed(island),
         )
         fits = self._fits(proposal)
         if fits:
             guesses.append(self._send(self._composed(proposal, standing=Standing.GUESSED)))
         return fits
+
+    def _guessed(self, island: int) -> list[Proposal]:
+        return [self._flights[ticket].proposal for ticket in self._guesses[island]]
 
     def _fits(self, proposal: Proposal) -> bool:
         in_flight = self._decoder.in_flight

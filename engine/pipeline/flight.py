@@ -73,9 +73,8 @@ class Flight:
         return (time.monotonic() if self.ended is None else self.ended) - self.began
 
     def is_like(self, proposal: Proposal) -> bool:
-        """Whether its prompt does for ``proposal``: it has the same parent and operator."""
-        own = self.proposal
-        return (own.parent.id, own.operator) == (proposal.parent.id, proposal.operator)
+        """Whether its prompt does for ``proposal``: it asks for the same change of the same."""
+        return _asked_for(self.proposal) == _asked_for(proposal)
 
     def land(self, generation: Generation) -> None:
         """Take in that a child is back."""
@@ -142,6 +141,8 @@ class Flight:
             temperatures=tuple(each.temperature for each in self.sampling),
             seeds=tuple(each.seed for each in self.sampling),
             preference=self.preference,
+            partner=proposal.partner_id,
+            repairs=proposal.repairs_id,
         )
 
     def given_up(self, *, attempt: int) -> GivenUp:
@@ -156,6 +157,10 @@ class Flight:
             cached_prompt_tokens=sum(each.cached_prompt_tokens for each in self.held),
             llm_seconds=sum(each.llm_seconds for each in self.held),
         )
+
+
+def _asked_for(proposal: Proposal) -> tuple[str | None, ...]:
+    return proposal.parent.id, proposal.operator, proposal.partner_id, proposal.repairs_id
 
 
 def spread(settings: SearchSettings, proposal: Proposal, prompt: Prompt) -> list[Sampling]:

@@ -2,7 +2,8 @@
 
 Covers: reading it off the recorded events, island by island. As the loop and a resume read the
 same events, a run that was killed goes on as one that was not. Does not cover what the search makes
-of it (``engine.search``).
+of it (``engine.search``), or which children took over a cell of an archive: without one, those that
+beat the best of the island's own programs improved.
 """
 
 from __future__ import annotations

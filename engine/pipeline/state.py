@@ -8,6 +8,7 @@ Does not cover where events come from: ``engine.loop`` records them, ``engine.re
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from engine.core import INITIAL
@@ -38,6 +39,12 @@ class RunState:
         event = recorded.event
         if isinstance(event, Call):
             self._outcomes.begin(event)
+            self.search.begin(
+                event.iteration,
+                island=event.island,
+                operator=event.operator,
+                repairs=event.repairs,
+            )
             self._last[event.island] = event.iteration
         elif isinstance(event, Child):
             if event.refusal is None and event.program is not None:
@@ -50,27 +57,42 @@ class RunState:
                 self.search.admit(_seeded(self.history.seeds[event.candidate]))
             self.search.tell(event.candidate, event.evaluation())
         for outcome in self._outcomes.finished():
+            taken_over = self.search.taken_over(outcome.iteration, island=outcome.island)
+            if taken_over is not None:
+                outcome = dataclasses.replace(outcome, improved=taken_over)
             self.search.finish(outcome)
 
     def is_open(self, island: int) -> bool:
         """Whether an iteration of the island has begun whose verdicts are not all in."""
         return self._outcomes.is_open(island)
 
-    def least_recent(self, islands: Iterable[int]) -> int | None:
-        """Return the one of ``islands`` whose last call was recorded first; None of none."""
-        return min(islands, key=lambda island: self._last.get(island, -1), default=None)
+    def next_of(self, islands: Iterable[int]) -> int | None:
+        """Return which of ``islands`` is to have the room for the next call; None of none.
+
+        Where they take turns, the one whose last call was recorded first.
+        """
+        waiting = sorted(islands)
+        if not waiting:
+            return None
+        preferred = self.search.preferred(waiting, iteration=self.history.next_iteration)
+        if preferred is not None:
+            return preferred
+        return min(waiting, key=lambda island: self._last.get(island, -1))
 
     def _entry(self, child: Child, program: str) -> Entry:
+        call = self.history.calls[child.iteration]
         return Entry(
             id=child.id,
             program=program,
             iteration=child.iteration,
             index=child.index,
-            island=self.history.calls[child.iteration].island,
+            island=call.island,
             parent=child.parent,
             operator=child.operator,
             answer=child.completion,
             answer_ids=child.completion_ids,
+            partner=call.partner,
+            repairs=call.repairs,
         )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.core import Preference, Proposal
-from engine.inference import LanguageModel
+from engine.inference import Model
 from engine.prompts import Operator
 from engine.search import Search
 
@@ -31,7 +31,7 @@ class WarmestParent:
         *,
         search: Search,
         operators: Mapping[str, Operator],
-        model: LanguageModel,
+        model: Model,
         tolerance: float,
     ) -> None:
         """``tolerance``: how much of the span of the scores a parent may lie below the drawn."""
@@ -42,7 +42,7 @@ class WarmestParent:
 
     def choose(self, proposal: Proposal) -> tuple[Proposal, Preference | None]:
         """Return the cheapest proposal, and what that cost and saved; None for the drawn one."""
-        if not self._tolerance:
+        if not self._tolerance or proposal.repairs is not None:  # a repair's parent is no draw
             return proposal, None
         rivals = self._search.near(proposal, tolerance=self._tolerance, most=RIVALS)
         computed = self._computed(proposal)

@@ -18,15 +18,26 @@ from engine.core import Evaluation, Problem
 from engine.embedding import Embedder
 from engine.evaluation import EvaluatorPool
 from engine.pool.allocation import allocate
-from engine.pool.reading import PoolProgram, Unusable, judged, read_pool
+from engine.pool.reading import PoolProgram, PoolReading, Unusable, judged, read_pool
 from engine.settings import PoolSettings
 from engine.store import Event, Seed, Verdict
 
 _log = logging.getLogger("brood")
 
 
+def read_sources(settings: PoolSettings, *, problem: Problem) -> PoolReading:
+    """Return what the pool's sources hold; nothing if there are none.
+
+    Raises:
+        UserError: a source is no folder, or can't be listed.
+    """
+    sources = [Path(each) for each in settings.sources]
+    return read_pool(sources, problem=problem, most_of_run=settings.most_of_run)
+
+
 def seeds(
     settings: PoolSettings,
+    reading: PoolReading,
     *,
     problem: Problem,
     evaluators: EvaluatorPool,
@@ -35,29 +46,22 @@ def seeds(
     islands: int,
     seed: int,
 ) -> list[Event]:
-    """Return the events that record a pool's programs; none for no sources.
+    """Return the events that record a pool's programs; none of an empty pool.
 
     What is left out is logged with the reason.
 
     Args:
-        settings: where the pool is, and how it is shared out.
+        settings: how the pool is shared out.
+        reading: what its sources hold.
         problem: that the programs are for.
         evaluators: nobody else uses them meanwhile.
         embedder: of the programs.
         fits: whether a prompt has room for a program.
         islands: how many there are.
         seed: the run's.
-
-    Raises:
-        UserError: a source is no folder, or can't be listed.
     """
-    if not settings.sources:
+    if not (reading.programs or reading.unusable):
         return []
-    reading = read_pool(
-        [Path(each) for each in settings.sources],
-        problem=problem,
-        most_of_run=settings.most_of_run,
-    )
     pool, refused = _admitted(reading.programs, problem, fits)
     evaluations = _evaluated(pool, evaluators)
     valid, failed = judged(pool, evaluations)

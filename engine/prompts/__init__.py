@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.core import Problem
-from engine.prompts.chat import Diff, Rewrite
+from engine.prompts.chat import Crossover, Diff, Repair, Rewrite
 from engine.prompts.infill import Infill
 from engine.prompts.mutation import Mutation
 from engine.prompts.operator import Operator, Tokenizer
 from engine.settings import PromptSettings
 
-__all__ = ["Diff", "Infill", "Mutation", "Operator", "Rewrite", "Tokenizer", "make_operators"]
+__all__ = [
+    "Crossover",
+    "Diff",
+    "Infill",
+    "Mutation",
+    "Operator",
+    "Repair",
+    "Rewrite",
+    "Tokenizer",
+    "make_operators",
+]
 
 
 def make_operators(
@@ -22,7 +32,7 @@ def make_operators(
         operator.name: operator(
             problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
         )
-        for operator in (Rewrite, Diff)
+        for operator in (Rewrite, Diff, Crossover, Repair)
     }
     return {
         "infill": Infill(problem=problem, tokenizer=tokenizer, prompts=prompts),

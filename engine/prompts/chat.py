@@ -1,11 +1,13 @@
-"""The operators for models that follow instructions: ``rewrite`` and ``diff``.
+"""The operators for models that follow instructions.
 
-Both show the task, the best programs so far and the parent, and ask for an improvement:
-``rewrite`` for the whole program, ``diff`` for search/replace blocks, which cost fewer tokens to
-write. In a transcript both may take turns: the conversation is one.
+All show the task, the best programs so far and the parent, and ask for an improvement: ``rewrite``
+for the whole program, ``diff`` for search/replace blocks, which cost fewer tokens to write. Two
+show one program more and ask for a whole one: ``crossover`` another candidate, to be combined with
+the parent, and ``repair`` a failed attempt at changing the parent, to be corrected. In a transcript
+all may take turns: the conversation is one.
 
-Does not cover the order of the blocks (``layouts.py``) or retries: a block that does not apply
-fails the child.
+Does not cover the order of the blocks (``layouts.py``), the words of the requests
+(``requests.py``), or retries: a block that does not apply fails the child.
 """
 
 from __future__ import annotations
@@ -31,13 +33,12 @@ from engine.core import (
 )
 from engine.prompts.alignment import aligned, aligns
 from engine.prompts.answer import Answer
-from engine.prompts.attempts import describe_attempts
 from engine.prompts.blocks import Blocks
 from engine.prompts.diff import apply_blocks, is_lost, is_spent
-from engine.prompts.fence import fenced
 from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import Tokenizer, direction_in_words
 from engine.prompts.progress import is_due
+from engine.prompts.requests import REQUESTS, request, score_in_words, shown
 from engine.settings import PromptSettings
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
@@ -45,22 +46,10 @@ _SYSTEM = (
     "You improve Python programs. You are given a task, earlier programs with their scores, and "
     "the program to improve. Keep the names and the signature of its entry point."
 )
-_ASKS = {
-    "rewrite": (
-        "Write a better version of the current program. Answer with the whole program in one "
-        "```python block and nothing else."
-    ),
-    "diff": (
-        "Change the current program so that its score gets better. Answer with one or more blocks "
-        "of this form and nothing else; the search lines have to stand in the program letter by "
-        "letter:\n"
-        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
-    ),
-}
 
 
 class _ChatOperator:
-    """Writes the prompt that both operators share; they differ in what they ask for."""
+    """Writes the prompt that the operators share; they differ in what they ask for."""
 
     name: ClassVar[str]
 
@@ -95,7 +84,7 @@ class _ChatOperator:
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`; beside such a parent there is no room for the others."""
         nothing = Candidate(id="", program="", score=0.0)
-        blocks = (self.task, self.current(nothing), *self.ask(nothing, ()))
+        blocks = (self.task, self.current(nothing), *self._request(self.name, nothing))
         return self._room - sum(len(each.token_ids) for each in blocks) - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
@@ -128,50 +117,70 @@ class _ChatOperator:
         """See `Writer.earlier`."""
         return self._blocks.make(
             Part.HISTORY,
-            _shown(f"Program {candidate.id}", candidate.program, _score(candidate)),
+            shown(f"Program {candidate.id}", candidate.program, score_in_words(candidate)),
         )
 
     def pending(self, program: Pending) -> Block:
         """See `Writer.pending`."""
         return self._blocks.make(
-            Part.HISTORY, _shown(f"Program {program.id}", program.program, "pending")
+            Part.HISTORY, shown(f"Program {program.id}", program.program, "pending")
         )
 
     def current(self, candidate: Candidate) -> Block:
         """See `Writer.current`."""
-        text = _shown("Current program", candidate.program, _score(candidate))
+        text = shown("Current program", candidate.program, score_in_words(candidate))
         return self._blocks.make(Part.PARENT, text)
 
     def named(self, candidate: Candidate) -> Block:
         """See `Writer.named`."""
         return self._blocks.make(
             Part.PARENT,
-            f"# Current program\nIt is program {candidate.id}, score {_score(candidate)}.\n\n",
+            f"# Current program\nIt is program {candidate.id}, "
+            f"score {score_in_words(candidate)}.\n\n",
         )
 
-    def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
+    def ask(self, proposal: Proposal) -> Sequence[Block]:
         """See `Writer.ask`."""
-        return self._request(self.name, parent, failures)
+        return self._request(
+            self.name,
+            proposal.parent,
+            failures=proposal.failures,
+            partner=proposal.partner,
+            repairs=proposal.repairs,
+        )
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """See `Writer.exchange`."""
-        if turn.operator not in _ASKS:
+        if turn.operator not in REQUESTS:
             return None
         after = self._blocks.make(
-            Part.ASK, f"{self._frame.turn}That program has the score {_score(result)}.\n\n"
+            Part.ASK, f"{self._frame.turn}That program has the score {score_in_words(result)}.\n\n"
         )
         ids = turn.answer_ids
         if ids[-1:] == after.token_ids[:1]:
             ids = ids[:-1]  # the end of the answer, where the model wrote it
         answer = Block(part=Part.ANSWER, text=turn.answer, token_ids=ids)
-        return [*self._request(turn.operator, turn.candidate, turn.failures), answer, after]
+        asked = self._request(
+            turn.operator,
+            turn.candidate,
+            failures=turn.failures,
+            partner=turn.partner,
+            repairs=turn.repairs,
+        )
+        return [*asked, answer, after]
 
     def _request(
-        self, operator: str, parent: Candidate, failures: Sequence[Attempt]
+        self,
+        operator: str,
+        parent: Candidate,
+        *,
+        failures: Sequence[Attempt] = (),
+        partner: Candidate | None = None,
+        repairs: Attempt | None = None,
     ) -> Sequence[Block]:
-        texts = [_ASKS[operator]]
-        if failures:
-            texts.append("\n\n" + describe_attempts(failures, parent=parent.program))
+        texts = request(
+            operator, parent=parent, failures=failures, partner=partner, repairs=repairs
+        )
         return [self._blocks.make(Part.ASK, text) for text in (*texts, self._frame.closing)]
 
 
@@ -201,6 +210,18 @@ class Rewrite(_ChatOperator):
         return Answer(text, prompt=prompt, parent=parent.program, entry_point=self._entry_point)
 
 
+class Crossover(Rewrite):
+    """Asks for a whole program that combines the parent with another candidate."""
+
+    name = "crossover"
+
+
+class Repair(Rewrite):
+    """Asks for a whole program that corrects a failed attempt."""
+
+    name = "repair"
+
+
 class Diff(_ChatOperator):
     """Asks for search/replace blocks."""
 
@@ -218,12 +239,3 @@ class Diff(_ChatOperator):
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether blocks apply and the one that is open does not."""
         return is_spent(parent.program, text)
-
-
-def _shown(title: str, program: str, score: str) -> str:
-    return f"# {title}, score {score}\n{fenced('python', program.strip())}\n\n"
-
-
-def _score(candidate: Candidate) -> str:
-    # repr keeps all digits: two scores that differ must not look the same.
-    return repr(candidate.score)

@@ -25,7 +25,6 @@ import numpy as np
 
 from engine import program as programs
 from engine.core import (
-    Attempt,
     Block,
     Candidate,
     Gap,
@@ -206,7 +205,7 @@ class _Writer:
     def named(self, candidate: Candidate) -> Block:
         raise ValueError("an infill repeats its parent: the model goes on in the middle of it")
 
-    def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
+    def ask(self, proposal: Proposal) -> Sequence[Block]:
         return self.request
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from engine.core import Attempt, Block, Candidate, Pending, Proposal, Turn
+from engine.core import Block, Candidate, Pending, Proposal, Turn
 from engine.settings import PromptSettings
 
 
@@ -58,7 +58,7 @@ class Writer(Protocol):
     def named(self, candidate: Candidate) -> Block:
         """Return what points to a program that `earlier` shows."""
 
-    def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
+    def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request, after which the model answers."""
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
@@ -92,7 +92,7 @@ class Classic:
             writer.current(proposal.parent),
             *map(writer.earlier, proposal.history),
             *map(writer.pending, proposal.pending),
-            *writer.ask(proposal.parent, proposal.failures),
+            *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
@@ -118,7 +118,7 @@ class Stable:
             *map(writer.earlier, proposal.history),
             *map(writer.pending, proposal.pending),
             *self._parent(proposal, writer),
-            *writer.ask(proposal.parent, proposal.failures),
+            *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
@@ -158,7 +158,7 @@ class Transcript:
             *said,
             *first,
             *map(writer.pending, proposal.pending),
-            *writer.ask(proposal.parent, proposal.failures),
+            *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
@@ -216,6 +216,7 @@ def fitted(
 ) -> tuple[Block, ...] | int:
     """Return the blocks of a prompt of at most ``room`` tokens, with as much as that holds.
 
+    The last thing to be left out is a crossover's partner, or the attempt that a repair corrects.
     Where not even the task, the parent and the request fit, return how many tokens they have.
     """
     while True:
@@ -224,9 +225,9 @@ def fitted(
         if size <= room:
             return blocks
         smaller = layout.smaller(proposal)
-        if smaller is None:
+        if smaller is None and proposal.partner is None and proposal.repairs is None:
             return size
-        proposal = smaller
+        proposal = smaller or replace(proposal, partner=None, repairs=None)
 
 
 def _briefer(proposal: Proposal) -> Proposal:

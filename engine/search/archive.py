@@ -14,8 +14,7 @@ import enum
 import math
 from collections.abc import Mapping, Sequence
 
-from engine.core import Candidate, Direction
-from engine.search.features import Feature
+from engine.core import Candidate, Direction, Feature
 from engine.search.parents import rank
 from engine.search.population import Place
 

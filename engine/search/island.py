@@ -5,6 +5,9 @@ the order of their iterations and of the children in them, and its window and it
 parents and width advance only when an iteration is over, so it does not matter in which order
 siblings finish, or what other islands do meanwhile.
 
+With an archive (``elites``) its parents are chosen among the elites, the guests among them; all
+else is as without one.
+
 A guest, which is the initial program or one that another island sent, may become a parent as any
 other candidate may. It does not join the window, which is the record of the island's own
 iterations, and is not sent on: what an island sends is its own. So an island's window and what
@@ -22,6 +25,7 @@ import heapq
 from collections.abc import Sequence
 
 from engine.core import Candidate, Direction, Pending
+from engine.search.elites import Elites
 from engine.search.parents import Child, ParentOutcome, ParentPolicy, rank
 from engine.search.population import Entry, Place
 from engine.search.width import IterationOutcome, WidthPolicy, in_order
@@ -32,7 +36,13 @@ class Island:
     """The candidates of an island, who of them is changed, and what is shown of them."""
 
     def __init__(
-        self, *, window: Window, width: WidthPolicy, parents: ParentPolicy, direction: Direction
+        self,
+        *,
+        window: Window,
+        width: WidthPolicy,
+        parents: ParentPolicy,
+        direction: Direction,
+        elites: Elites | None = None,
     ) -> None:
         """Start empty.
 
@@ -41,11 +51,13 @@ class Island:
             width: told nothing.
             parents: told nothing.
             direction: of the scores.
+            elites: without a program; None for an island without an archive.
         """
         self._window = window
         self._width = width
         self._parents = parents
         self._direction = direction
+        self._elites = elites
         self._candidates: list[tuple[Place, Candidate]] = []
         self._guests: set[str] = set()
         self._pending: list[tuple[Place, Pending]] = []
@@ -57,8 +69,13 @@ class Island:
 
     @property
     def candidates(self) -> list[Candidate]:
-        """Whom a parent may be chosen from, in the order of their places."""
+        """The programs with a score, guests included, in the order of their places."""
         return [candidate for _, candidate in self._candidates]
+
+    @property
+    def eligible(self) -> list[Candidate]:
+        """Whom a parent may be chosen from, in the order of their places."""
+        return self.candidates if self._elites is None else self._elites.candidates
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -80,9 +97,16 @@ class Island:
         """Id of the parent of the last iteration of which a child was admitted."""
         return self._last_parent[1] if self._last_parent is not None else None
 
-    def choose(self, *, u: float, key: int) -> Candidate:
-        """Return the candidate to change next; see `ParentPolicy.choose`."""
-        return self._parents.choose(self.candidates, u=u, key=key)
+    def choose(self, *, u: float, key: int, but: str | None = None) -> Candidate:
+        """Return the candidate to change next; see `ParentPolicy.choose`.
+
+        Args:
+            u: of the choice.
+            key: of the choice.
+            but: id of one that is not to be chosen.
+        """
+        eligible = [each for each in self.eligible if each.id != but]
+        return self._parents.choose(eligible, u=u, key=key)
 
     def k(self, *, iteration: int) -> int:
         """Return how many children an iteration is to have."""
@@ -104,6 +128,8 @@ class Island:
         bisect.insort(told, (entry.place, child), key=_place)
         if candidate is not None:
             bisect.insort(self._candidates, (entry.place, candidate), key=_place)
+            if self._elites is not None:
+                self._elites.tell(entry.place, candidate)
 
     def begin_with(self, entry: Entry, candidate: Candidate) -> None:
         """Take in a program that the run begins with; it joins the window."""
@@ -116,9 +142,18 @@ class Island:
             self._guests.add(candidate.id)
             self._parents.welcome(candidate)
             bisect.insort(self._candidates, (entry.place, candidate), key=_place)
+            if self._elites is not None:
+                self._elites.welcome(entry.place, candidate)
 
-    def finish(self, outcome: IterationOutcome) -> None:
+    def taken_over(self, iteration: int) -> int | None:
+        """Return `Elites.taken_over`; None without an archive."""
+        return None if self._elites is None else self._elites.taken_over(iteration)
+
+    def finish(self, outcome: IterationOutcome) -> ParentOutcome:
         """Close an iteration: its children join the window, and the policies learn from it.
+
+        Returns:
+            What became of its parent.
 
         Raises:
             ValueError: this iteration or a later one was finished before, or one of its programs
@@ -131,9 +166,13 @@ class Island:
         self._last = last
         self.finished += 1
         self._window.advance(self._of_iteration(last))
+        if self._elites is not None:
+            self._elites.finish(last)
         self._width.tell(outcome)
         children = tuple(child for _, child in self._told.pop(last, ()))
-        self._parents.tell(ParentOutcome(iteration=last, parent=outcome.parent, children=children))
+        told = ParentOutcome(iteration=last, parent=outcome.parent, children=children)
+        self._parents.tell(told)
+        return told
 
     def migrants(self, most: int) -> list[Candidate]:
         """Return the best of the island's own candidates; of equal ones the shorter, the first."""

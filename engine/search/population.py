@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from engine import program as programs
 from engine.core import Attempt, Candidate, Evaluation, Failure, Refusal, Turn
+from engine.search.operators import REPAIR
 
 FIRST_ITERATION = -1
 """Number under which the programs stand that a run begins with."""
+RECENT = 16
+"""Failed attempts of an island, the last ones, among which one to repair is looked for."""
 
 Place = tuple[int, int, str]
 """Iteration, number among its children, and id: the order of programs, whenever they finished."""
@@ -36,6 +40,8 @@ class Entry:
         operator: name of the operator that asked for it; empty for the initial program.
         answer: the completion that it was read from; empty for the initial program.
         answer_ids: the same as sampled.
+        partner: id of the program that the parent was to be combined with.
+        repairs: id of the failed attempt that it was to correct.
     """
 
     id: str
@@ -48,6 +54,8 @@ class Entry:
     operator: str = ""
     answer: str = ""
     answer_ids: tuple[int, ...] = ()
+    partner: str | None = None
+    repairs: str | None = None
 
     @property
     def place(self) -> Place:
@@ -70,6 +78,9 @@ class Population:
         self._told: set[str] = set()
         self._candidates: dict[str, Candidate] = {}
         self._failed: dict[str, Evaluation] = {}
+        self._broken: defaultdict[int, list[Place]] = defaultdict(list)
+        """By island, of the failed attempts that may be repaired once, in their order."""
+        self._repaired: set[str] = set()
         self._keys: set[str] = set()
 
     def admit(self, entry: Entry) -> bool:
@@ -107,6 +118,9 @@ class Population:
             )
         elif evaluation.failure is not Failure.SCREENED:
             self._failed[candidate_id] = evaluation
+            entry = self._entries[candidate_id]
+            if entry.parent is not None and entry.operator != REPAIR:
+                bisect.insort(self._broken[entry.island], entry.place)
         return True
 
     def entry(self, candidate_id: str) -> Entry:
@@ -147,8 +161,50 @@ class Population:
             raise ValueError(f"no valid candidate {candidate_id!r} was told")
         return self._candidates[candidate_id]
 
+    def attempt(self, candidate_id: str) -> Attempt:
+        """Return a program that failed, with its verdict.
+
+        Raises:
+            ValueError: no failure was told of this id.
+        """
+        if candidate_id not in self._failed:
+            raise ValueError(f"no failure of {candidate_id!r} was told")
+        return Attempt(
+            id=candidate_id,
+            program=self._entries[candidate_id].program,
+            evaluation=self._failed[candidate_id],
+        )
+
+    def begin_repair(self, candidate_id: str) -> None:
+        """Take in that a call is to correct a failed attempt: it is not offered again."""
+        self._repaired.add(candidate_id)
+
+    def broken(self, *, island: int, but: Collection[str] = ()) -> str | None:
+        """Return the last failed attempt of an island that no call was to correct yet.
+
+        One that was made to correct another is not offered, and none that is older than the last
+        `RECENT` ones.
+
+        Args:
+            island: whose attempts.
+            but: ids that are left out.
+
+        Returns:
+            Its id; None if there is none.
+        """
+        for *_, name in reversed(self._broken[island][-RECENT:]):
+            if name not in self._repaired and name not in but:
+                return name
+        return None
+
     def failures(
-        self, parent: str, *, island: int, most: int, before: int | None = None
+        self,
+        parent: str,
+        *,
+        island: int,
+        most: int,
+        before: int | None = None,
+        but: str | None = None,
     ) -> tuple[Attempt, ...]:
         """Return the last failed attempts of an island at changing a program, oldest first.
 
@@ -157,14 +213,15 @@ class Population:
             island: whose attempts.
             most: how many.
             before: leave out those of this iteration and later ones.
+            but: leave out the one of this id.
         """
         failed: list[Attempt] = []
         for entry in reversed(self._made.get((island, parent), ())):
             if len(failed) == most:
                 break
-            evaluation = self._failed.get(entry.id)
-            if evaluation is not None and (before is None or entry.iteration < before):
-                failed.append(Attempt(program=entry.program, evaluation=evaluation))
+            early = before is None or entry.iteration < before
+            if early and entry.id in self._failed and entry.id != but:
+                failed.append(self.attempt(entry.id))
         return tuple(reversed(failed))
 
     def lineage(self, candidate_id: str, *, failures: int) -> tuple[Turn, ...]:
@@ -178,7 +235,11 @@ class Population:
         entry = self._entries[candidate_id]
         while entry.parent is not None:
             attempts = self.failures(
-                entry.parent, island=entry.island, most=failures, before=entry.iteration
+                entry.parent,
+                island=entry.island,
+                most=failures,
+                before=entry.iteration,
+                but=entry.repairs,
             )
             turns.append(
                 Turn(
@@ -187,6 +248,8 @@ class Population:
                     failures=attempts,
                     answer=entry.answer,
                     answer_ids=entry.answer_ids,
+                    partner=None if entry.partner is None else self._candidates[entry.partner],
+                    repairs=None if entry.repairs is None else self.attempt(entry.repairs),
                 )
             )
             entry = self._entries[entry.parent]

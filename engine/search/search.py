@@ -1,9 +1,9 @@
 """The search's contract with the loop: ask for proposals, tell scores, finish iterations.
 
-The search is a fold over `Search.admit`, `Search.tell` and `Search.finish`, in the order of the
-run's log, and an ask uses everything that was told before it and changes nothing. All chance
-derives from the run's seed, the island and the number of the iteration. So a run that was killed,
-and is told its log, asks what it would have asked.
+The search is a fold over `Search.begin`, `Search.admit`, `Search.tell` and `Search.finish`, in the
+order of the run's log, and an ask uses everything that was told before it and changes nothing. All
+chance derives from the run's seed, the island and the number of the iteration. So a run that was
+killed, and is told its log, asks what it would have asked.
 
 **Islands.** Each has its own candidates, window, width policy and failed attempts. They share the
 initial program, and know each other's programs as duplicates. Every ``migrate_every`` iterations
@@ -11,10 +11,14 @@ of an island its best programs become candidates of the next one too, in a ring.
 different islands may be told in any order, as long as each island's own keep theirs: what an ask
 returns depends on that only through which migrants have arrived.
 
-**Common random numbers.** The way to choose a parent, the operator and the seed of a proposal do
-not depend on the candidates, and the parent depends on them as little as its distribution allows
-(``engine.search.race``). So a proposal that is made before the last verdicts are in
-(`Search.predict`) is mostly the one that is made afterwards (`Search.verify`).
+**Archives.** With ``features`` each island has an archive, and its parents are the elites of that.
+What is shown, sent on and known as a duplicate is as without one.
+
+**Common random numbers.** The way to choose a parent and the seed of a proposal do not depend on
+the candidates, and the operator, the parent and a crossover's partner depend on them as little as
+their distributions allow (``engine.search.race``, ``engine.search.operators``). So a proposal that
+is made before the last verdicts are in (`Search.predict`) is mostly the one that is made afterwards
+(`Search.verify`).
 """
 
 from __future__ import annotations
@@ -23,25 +27,44 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.core import Candidate, Direction, Evaluation, Pending, Proposal, Refusal, Turn
-from engine.search.cost_aware import CostAwareWidth
+from engine.core import (
+    Candidate,
+    Direction,
+    Evaluation,
+    Feature,
+    Pending,
+    Proposal,
+    Refusal,
+    Turn,
+)
+from engine.search.choice import Choice, chance_of
+from engine.search.elites import Elites
+from engine.search.features import measure
 from engine.search.island import Island
-from engine.search.parents import ParentPolicy, best_of, make_policy, normalised
+from engine.search.operators import CROSSOVER, REPAIR, make_mix
+from engine.search.parents import (
+    IslandBandit,
+    ParentOutcome,
+    best_of,
+    normalised,
+)
+from engine.search.policies import new_parents, new_width, new_window
 from engine.search.population import FIRST_ITERATION, Entry, Population
 from engine.search.predictor import Expert, Guesses, Predictor
-from engine.search.width import FixedWidth, IterationOutcome, TurboEvolveWidth, WidthPolicy
-from engine.search.window import Window
+from engine.search.width import IterationOutcome
+from engine.search.window import best_that_fit
 from engine.settings import (
     IslandSettings,
-    ParentSettings,
     PromptSettings,
     SearchSettings,
     WidthSettings,
 )
 
+_STREAM = 0x15  # keeps the choice of an island apart from other draws of the same seed
+
 
 class Search:
-    """Islands, a policy for parents and one for the width, and a fixed mix of operators."""
+    """Islands, and policies for parents, for the width and for the mix of operators."""
 
     def __init__(
         self,
@@ -53,6 +76,7 @@ class Search:
         direction: Direction,
         seed: int,
         size: Callable[[str], int],
+        features: Sequence[Feature] | None = None,
     ) -> None:
         """Start without a program.
 
@@ -64,6 +88,7 @@ class Search:
             direction: of the scores.
             seed: of all choices.
             size: of a program's text, in the tokens that ``prompts`` counts.
+            features: of the islands' archives; None for islands without any.
         """
         self._settings = settings
         self._migration = islands
@@ -73,21 +98,28 @@ class Search:
         self._size = size
         self._population = Population()
         self._operators = sorted(name for name, w in settings.operators.items() if w > 0)
+        weights = {name: settings.operators[name] for name in self._operators}
+        self._mixes = [make_mix(settings.operators_policy, weights) for _ in range(islands.count)]
+        self._features = features
+        self._values: dict[str, Mapping[str, float]] = {}  # what is measured, by candidate
         self._islands = [
             Island(
-                window=Window(
-                    kept=prompts.history_tokens if prompts.layout == "stable" else 0,
-                    growth=prompts.growth_tokens,
-                    size=size,
-                    direction=direction,
-                ),
-                width=_width_policy(width, k=settings.k, seed=seed, island=number),
-                parents=_parent_policy(settings.parent, direction),
+                window=new_window(prompts, size=size, direction=direction),
+                width=new_width(width, k=settings.k, seed=seed, island=number),
+                parents=new_parents(settings.parent, direction=direction),
                 direction=direction,
+                elites=None
+                if features is None
+                else Elites(features=features, direction=direction, values=self._values),
             )
             for number in range(islands.count)
         ]
         self._predictors = [Predictor() for _ in self._islands]
+        self._bandit = (
+            IslandBandit(islands=islands.count, direction=direction)
+            if islands.choice == "ucb"
+            else None
+        )
 
     @property
     def direction(self) -> Direction:
@@ -105,64 +137,117 @@ class Search:
         *,
         island: int,
         parent_id: str | None = None,
-        k: int | None = None,
         ahead: tuple[Pending, ...] = (),
+        guesses: Sequence[Proposal] = (),
     ) -> Proposal:
         """Return the proposal of an island's iteration, given everything that was told so far.
 
         Args:
             iteration: counts from 0, over all islands.
             island: its number.
-            parent_id: of the parent to take instead of the one that chance chooses.
-            k: children to ask for instead of as many as the width policy chooses.
+            parent_id: of the parent to take instead of the one that chance chooses; a repair's
+                is not chosen.
             ahead: candidates of the island that were not admitted yet, to show as pending.
+            guesses: calls of the island that were begun on guesses, of which nothing was told.
 
         Raises:
-            ValueError: there is no such island, or no valid candidate was told yet, or none of
-                this id.
+            ValueError: there is no such island, or nothing was told yet that may be a parent, or
+                no candidate of this id.
         """
         home = self._home(island)
-        candidates = home.candidates
-        if not candidates:
+        if not home.eligible:
             raise ValueError("nothing to start from: no valid candidate was told")
-        parent, operator, seed = self._draw(home, iteration=iteration, island=island)
-        if parent_id is not None:
-            parent = self._population.candidate(parent_id)
+        chance = chance_of(iteration, island=island, seed=self._seed)
+        operator, repairs = self._operator(island, key=chance.operator, guesses=guesses)
+        if repairs is not None:
+            parent_id = self._population.entry(repairs).parent
+        if parent_id is None:
+            u, key = chance.parent
+            parent_id = home.choose(u=u, key=key).id
+        partner = None
+        if operator == CROSSOVER:
+            u, key = chance.partner
+            partner = home.choose(u=u, key=key, but=parent_id).id
+        choice = Choice(
+            parent=parent_id,
+            operator=operator,
+            k=home.k(iteration=iteration),
+            partner=partner,
+            repairs=repairs,
+        )
+        return self.recall(iteration, island=island, choice=choice, ahead=ahead)
+
+    def recall(
+        self, iteration: int, *, island: int, choice: Choice, ahead: tuple[Pending, ...] = ()
+    ) -> Proposal:
+        """Return the proposal of an island's iteration whose call was recorded.
+
+        It is the one that was asked for or predicted, if as much was told as was then.
+
+        Args:
+            iteration: its number.
+            island: its number.
+            choice: what the call was made for.
+            ahead: candidates of the island that it shows and that were not admitted yet.
+
+        Raises:
+            ValueError: there is no such island, no candidate or no failed attempt of this id.
+        """
+        home, population = self._home(island), self._population
+        parent = population.candidate(choice.parent)
         history: tuple[Candidate, ...] = ()
         lineage: tuple[Turn, ...] = ()
         failures = self._settings.failures
         if self._prompts.layout == "classic":
-            history = self._best_others(candidates, parent)
+            history = best_that_fit(
+                [c for c in home.candidates if c.id not in (choice.parent, choice.partner)],
+                room=self._prompts.history_tokens,
+                size=self._size,
+                direction=self._direction,
+            )
         elif self._prompts.layout == "stable":
             history = home.shown
         else:
-            lineage = self._population.lineage(parent.id, failures=failures)
+            lineage = population.lineage(parent.id, failures=failures)
         return Proposal(
             iteration=iteration,
             parent=parent,
             history=history,
-            operator=operator,
-            k=home.k(iteration=iteration) if k is None else k,
-            seed=seed,
-            failures=self._population.failures(parent.id, island=island, most=failures),
+            operator=choice.operator,
+            k=choice.k,
+            seed=chance_of(iteration, island=island, seed=self._seed).seed,
+            failures=population.failures(
+                parent.id, island=island, most=failures, but=choice.repairs
+            ),
             lineage=lineage,
             compactions=home.compactions,
             island=island,
             pending=home.pending + ahead if self._prompts.history_tokens else (),
+            partner=None if choice.partner is None else population.candidate(choice.partner),
+            repairs=None if choice.repairs is None else population.attempt(choice.repairs),
         )
 
-    def predict(self, iteration: int, *, island: int, ahead: tuple[Pending, ...] = ()) -> Proposal:
+    def predict(
+        self,
+        iteration: int,
+        *,
+        island: int,
+        ahead: tuple[Pending, ...] = (),
+        guesses: Sequence[Proposal] = (),
+    ) -> Proposal:
         """Return what `ask` is expected to return once the verdicts that are out are in.
 
-        The parent is the predictor's guess. What is shown is what is known now; the programs
-        without a verdict are shown as such, and so are those ``ahead``.
+        The parent is the predictor's guess, but for a repair. What is shown is what is known now;
+        the programs without a verdict are shown as such, and so are those ``ahead``.
 
         Raises:
             ValueError: as `ask`.
         """
-        drawn = self.ask(iteration, island=island, ahead=ahead)
+        drawn = self.ask(iteration, island=island, ahead=ahead, guesses=guesses)
+        if drawn.repairs is not None:
+            return drawn
         home = self._home(island)
-        best = best_of(home.candidates, self._direction).id
+        best = best_of(home.eligible, self._direction).id
         again = home.last_parent or drawn.parent.id
         guess = self._predictors[island].guess(
             iteration,
@@ -170,7 +255,7 @@ class Search:
         )
         if guess == drawn.parent.id:
             return drawn
-        return self.ask(iteration, island=island, parent_id=guess, ahead=ahead)
+        return self.ask(iteration, island=island, parent_id=guess, ahead=ahead, guesses=guesses)
 
     def verify(self, proposal: Proposal) -> Proposal:
         """Return what `ask` returns now for a predicted proposal's iteration.
@@ -198,7 +283,7 @@ class Search:
                 to the best.
             most: how many.
         """
-        candidates = self._home(proposal.island).candidates
+        candidates = self._home(proposal.island).eligible
         scores = normalised(candidates, self._direction)
         own = next(s for c, s in zip(candidates, scores, strict=True) if c == proposal.parent)
         found = [
@@ -221,6 +306,23 @@ class Search:
         home = self._home(island)
         return [*home.candidates, *home.pending]
 
+    def begin(self, iteration: int, *, island: int, operator: str, repairs: str | None) -> None:
+        """Take in that a call is made.
+
+        Args:
+            iteration: its number.
+            island: that it is made for.
+            operator: that it uses.
+            repairs: id of the failed attempt that it is to correct, if it is to correct one.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        self._home(island)
+        self._mixes[island].begin(iteration, operator)
+        if repairs is not None:
+            self._population.begin_repair(repairs)
+
     def admit(self, entry: Entry) -> None:
         """Take a program in whose evaluation follows; admitting it again changes nothing.
 
@@ -242,12 +344,29 @@ class Search:
         entry = self._population.entry(candidate_id)
         valid = evaluation.score is not None
         candidate = self._population.candidate(candidate_id) if valid else None
+        if candidate is not None and self._features is not None:
+            self._values[candidate_id] = measure(candidate.program, metrics=evaluation.metrics)
         if entry.iteration != FIRST_ITERATION:
             self._islands[entry.island].tell(entry, candidate)
         elif candidate is not None:
             for number, island in enumerate(self._islands):
                 if entry.islands is None or number in entry.islands:
                     island.begin_with(entry, candidate)
+                    self._let_know(number, candidate)
+
+    def taken_over(self, iteration: int, *, island: int) -> int | None:
+        """Return how many children of an iteration took over a cell of the island's archive.
+
+        To be asked when all its verdicts were told, and before it is finished; each child is
+        compared with the archive as it was before the iteration (`Elites.taken_over`).
+
+        Returns:
+            None without an archive.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        return self._home(island).taken_over(iteration)
 
     def finish(self, outcome: IterationOutcome) -> None:
         """Take in that an iteration is over, and what it cost; all its verdicts were told.
@@ -257,60 +376,73 @@ class Search:
                 finished before, or one of its programs has no verdict.
         """
         home = self._home(outcome.island)
-        home.finish(outcome)
+        told = home.finish(outcome)
+        share = self._improved(told) / max(1, outcome.children)
+        self._mixes[outcome.island].tell(outcome.iteration, share=share)
+        if self._bandit is not None:
+            self._bandit.tell(outcome.island, told)
         every = self._migration.migrate_every
         if every == 0 or home.finished % every or self.islands == 1:
             return
-        neighbour = self._islands[(outcome.island + 1) % self.islands]
+        neighbour = (outcome.island + 1) % self.islands
         for migrant in home.migrants(self._migration.migrants):
-            neighbour.welcome(self._population.entry(migrant.id), migrant)
+            self._islands[neighbour].welcome(self._population.entry(migrant.id), migrant)
+            self._let_know(neighbour, migrant)
+
+    def preferred(self, islands: Sequence[int], *, iteration: int) -> int | None:
+        """Return which of some islands is to have the room for the next call.
+
+        Args:
+            islands: at least one, in ascending order.
+            iteration: the number of the next call, from which the chance in it derives.
+
+        Returns:
+            None where islands take turns.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        if self._bandit is None:
+            return None
+        rng = np.random.default_rng([self._seed, iteration, 0, _STREAM])
+        return self._bandit.choose(islands, key=int(rng.integers(2**64, dtype=np.uint64)))
 
     def best(self) -> Candidate | None:
         """Return the best candidate, of equal ones the shortest; None before the first."""
         candidates = self._population.candidates()
         return best_of(candidates, self._direction) if candidates else None
 
+    def _let_know(self, island: int, guest: Candidate) -> None:
+        if self._bandit is not None:
+            self._bandit.welcome(island, guest)
+
     def _home(self, island: int) -> Island:
         if not 0 <= island < self.islands:
             raise ValueError(f"there is no island {island}; there are {self.islands}, from 0")
         return self._islands[island]
 
-    def _draw(self, home: Island, *, iteration: int, island: int) -> tuple[Candidate, str, int]:
-        """Return an iteration's parent, operator and seed; the last two without a look at them."""
-        rng = np.random.default_rng([self._seed, island, iteration])
-        parent = home.choose(u=rng.random(), key=int(rng.integers(2**64, dtype=np.uint64)))
-        weights = np.array([self._settings.operators[name] for name in self._operators])
-        operator = self._operators[int(rng.choice(len(weights), p=weights / weights.sum()))]
-        return parent, operator, int(rng.integers(2**63))
+    def _operator(
+        self, island: int, *, key: int, guesses: Sequence[Proposal]
+    ) -> tuple[str, str | None]:
+        """Return the operator of an island's call, and what it repairs if it is a repair.
 
-    def _best_others(
-        self, candidates: Sequence[Candidate], parent: Candidate
-    ) -> tuple[Candidate, ...]:
-        """Return the best programs beside the parent that fit the budget, worst first."""
-        others = [each for each in candidates if each.id != parent.id]
-        others.sort(key=lambda each: each.score, reverse=self._direction is Direction.MAXIMISE)
-        left = self._prompts.history_tokens
-        chosen: list[Candidate] = []
-        for each in others:
-            left -= self._size(each.program)
-            if left < 0:
-                break
-            chosen.append(each)
-        return tuple(reversed(chosen))
+        Not drawn are a crossover where there is one candidate, and a repair where nothing is to be
+        repaired.
+        """
+        taken = [each.repairs_id for each in guesses if each.repairs_id is not None]
+        broken = self._population.broken(island=island, but=taken)
+        can = {CROSSOVER: len(self._home(island).eligible) > 1, REPAIR: broken is not None}
+        operator = self._mixes[island].choose(
+            [name for name in self._operators if can.get(name, True)],
+            key=key,
+            guessed=[each.operator for each in guesses],
+        )
+        return operator, broken if operator == REPAIR else None
 
-
-def _width_policy(width: WidthSettings, *, k: int, seed: int, island: int) -> WidthPolicy:
-    if width.kind == "fixed":
-        return FixedWidth(k=k)
-    if width.kind == "turboevolve":
-        return TurboEvolveWidth()
-    return CostAwareWidth(k_min=width.k_min, k_max=width.k_max, seed=seed, island=island)
-
-
-def _parent_policy(parent: ParentSettings, direction: Direction) -> ParentPolicy:
-    parameters = {
-        "hybrid": ("p_elite", "p_uniform", "gamma", "epsilon"),
-        "power": ("gamma", "epsilon"),
-    }
-    chosen = {name: getattr(parent, name) for name in parameters.get(parent.policy, ())}
-    return make_policy(parent.policy, direction=direction, **chosen)
+    def _improved(self, told: ParentOutcome) -> int:
+        """Return how many children have a better score than their parent."""
+        score = self._population.candidate(told.parent).score
+        return sum(
+            each.score is not None and self._direction.better(each.score, than=score)
+            for each in told.children
+        )

@@ -35,8 +35,8 @@ class IterationOutcome:
         parent: id of the program that was changed.
         children: how many were generated.
         improved: those of them that took over a cell of the island's archive, each compared with
-            the archive as it was before the iteration. Without an archive the best program is the
-            one cell.
+            the archive as it was before the iteration. Without an archive those that beat the best
+            program that the island began with or made before.
         model_seconds: wall seconds of the engine, from the call's first step to its last child.
         computed_tokens: prompt tokens that were computed, over all children.
         repeated_tokens: those of them that each child computed for itself: all but those of the

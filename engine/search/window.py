@@ -116,3 +116,30 @@ def _lines(program: str) -> frozenset[str]:
 def _distance(lines: frozenset[str], others: frozenset[str]) -> float:
     """Return the Jaccard distance of two programs' sets of lines, from 0 (equal) to 1."""
     return 1 - len(lines & others) / len(lines | others) if lines | others else 0.0
+
+
+def best_that_fit(
+    candidates: Sequence[Candidate],
+    *,
+    room: int,
+    size: Callable[[str], int],
+    direction: Direction,
+) -> tuple[Candidate, ...]:
+    """Return the best candidates, the worst of them first, up to the first that does not fit.
+
+    Args:
+        candidates: of equal scores the earlier counts as the better.
+        room: what there is for all of them, in the unit of ``size``.
+        size: of a program's text.
+        direction: of the scores.
+    """
+    ordered = sorted(
+        candidates, key=lambda each: each.score, reverse=direction is Direction.MAXIMISE
+    )
+    chosen: list[Candidate] = []
+    for each in ordered:
+        room -= size(each.program)
+        if room < 0:
+            break
+        chosen.append(each)
+    return tuple(reversed(chosen))

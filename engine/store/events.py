@@ -48,6 +48,8 @@ class Call:
             children of a guess that has come true since.
         guessed: whether it was begun before the verdicts that its parent depends on.
         preference: why the parent is not the one that the search drew; None if it is.
+        partner: of a crossover: id of the program that the parent is combined with.
+        repairs: of a repair: id of the failed attempt at changing the parent.
     """
 
     KIND: ClassVar[str] = "call"
@@ -64,6 +66,8 @@ class Call:
     temperatures: tuple[float, ...]
     seeds: tuple[int, ...]
     preference: Preference | None = None
+    partner: str | None = None
+    repairs: str | None = None
 
     @property
     def subject(self) -> str:

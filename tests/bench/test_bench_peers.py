@@ -137,7 +137,7 @@ def test_a_peers_figures_are_those_worked_out_by_hand() -> None:
         "completions": 4,
         "candidates_per_hour": 360.0,
         "new_per_hour": 180.0,
-        "completions_per_hour": 360.0,
+        "judged_per_hour": 360.0,
         "valid_share": 0.5,
         "hit_rate": 0.4841,
         "wall_seconds": 40.0,
@@ -164,16 +164,16 @@ def test_an_engines_figures_are_its_summarys() -> None:
         "wall_seconds": 12.0,
         "llm_seconds": 9.0,
         "hit_rate": 0.9,
-        "refused": {"unparsed": 10},
+        "refused": {"unparsed": 10, "budget": 2},
         "prompt_tokens": 100,
         "generated_tokens": 50,
         "best_score": 0.6,
     }
     figures = rates.engine_figures(summary)
     assert figures["candidates_per_hour"] == figures["new_per_hour"] == 1800.0
-    assert figures["completions_per_hour"] == 4800.0
+    assert figures["judged_per_hour"] == 4800.0
     assert figures["llm_seconds_per_candidate"] == 1.5
-    assert figures["refusals"] == {"unparsed": 10}
+    assert figures["refusals"] == {"unparsed": 10, "budget": 2}
 
 
 def _round(openevolve: float, adaevolve: float, rewrite: float) -> dict[str, dict[str, object]]:

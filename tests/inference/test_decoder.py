@@ -11,13 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
 from table_fan import TableFan
 
-from engine import config
 from engine.core import Generation
-from engine.inference import Decoder, LanguageModel, Sampling, find_weights, llm, prepare
+from engine.inference import Decoder, LanguageModel, Sampling, llm
 from engine.timeline import Timeline
 from engine.timeline_file import MODEL, TIMELINE, Activity, Kind, read_timeline
 
@@ -59,22 +57,6 @@ def sampling(seed: int = 0, *, max_tokens: int = 8, banned: tuple[int, ...] = ()
 
 
 # The real engine.
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[LanguageModel]:
-    assert numba.__version__
-    settings = config.resolve(["model=smollm2", "model.max_model_len=1024"]).model
-    prepare(threads=settings.threads, kv_cache_gb=settings.kv_cache_gb)
-    model = LanguageModel(settings=settings, folder=find_weights(settings), seed=0)
-    yield model
-    model.close()
-
-
-@pytest.fixture
-def endless(model: LanguageModel) -> tuple[int, ...]:
-    """The token that ends an answer; banning it makes a child run to its length."""
-    return tuple(model.encode("<|im_end|>") + model.encode("<|endoftext|>"))
 
 
 def test_calls_share_a_batch_and_each_child_comes_back_under_its_call(

@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
 from transformers import AutoTokenizer
 
-from engine import config
 from engine.core import Candidate, Generation, Proposal, Turn, UserError
-from engine.inference import LanguageModel, Sampling, find_weights, prepare
+from engine.inference import LanguageModel, Sampling, find_weights
 from engine.problem import load_problem, shipped
 from engine.prompts import Rewrite
 from engine.settings import ModelSettings, PromptSettings
 
 COUNTING = "Numbers: 1, 2, 3, 4, 5, 6, 7, 8,"
 STORY = "Once upon a time, in a village by the sea, there lived an old fisherman who"
-
-
-@pytest.fixture(scope="module")
-def settings() -> ModelSettings:
-    assert numba.__version__
-    return config.resolve(["model=smollm2", "model.max_model_len=1024"]).model
-
-
-@pytest.fixture(scope="module")
-def model(settings: ModelSettings) -> Iterator[LanguageModel]:
-    prepare(threads=settings.threads, kv_cache_gb=settings.kv_cache_gb)
-    model = LanguageModel(settings=settings, folder=find_weights(settings), seed=0)
-    yield model
-    model.close()
-
-
-@pytest.fixture
-def endless(model: LanguageModel) -> tuple[int, ...]:
-    """The token that ends an answer; banning it makes a child run to its length."""
-    return tuple(model.encode("<|im_end|>") + model.encode("<|endoftext|>"))
 
 
 def sampling(

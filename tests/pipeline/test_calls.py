@@ -113,9 +113,14 @@ def resolved(*, ahead: int, calls: int, history_tokens: int) -> RunSettings:
 
 
 def live(
-    settings: RunSettings, tmp_path: Path, *, last: int, scores: Mapping[str, float]
+    settings: RunSettings,
+    tmp_path: Path,
+    *,
+    last: int,
+    scores: Mapping[str, float],
+    ahead: int | None = None,
 ) -> list[Event]:
-    """Return what a whole run records."""
+    """Return what a whole run records; ``ahead`` is the pool's, as the settings' if None."""
     whole = load_problem(Path(settings.problem))
     problem: Problem = dataclasses.replace(whole, entry_point="f")
     first = Verdict.of(INITIAL, verdict(0.5), program="def f(x):\n    return x\n")
@@ -134,7 +139,8 @@ def live(
 
     parts: dict[str, Any] = {"model": model}
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
-    pool = PatientPool(model, ahead=settings.pipeline.ahead, last=last, scores=scores)
+    ahead = settings.pipeline.ahead if ahead is None else ahead
+    pool = PatientPool(model, ahead=ahead, last=last, scores=scores)
     with Timeline(tmp_path / TIMELINE) as timeline:
         Loop(
             settings=settings,
@@ -172,7 +178,7 @@ def test_an_island_is_as_many_calls_ahead_as_the_settings_say(ahead: int, tmp_pa
 
 def test_a_guess_shows_the_children_of_the_guess_before_it(tmp_path: Path) -> None:
     settings = resolved(ahead=2, calls=5, history_tokens=2000)
-    events = live(settings, tmp_path, last=3, scores={})
+    events = live(settings, tmp_path, last=2, scores={})
     calls = {event.iteration: event for event in events if isinstance(event, Call)}
     children = {event.id: event for event in events if isinstance(event, Child)}
     assert (calls[1].ahead, calls[2].ahead) == ((), ("1.0", "1.1"))
@@ -189,7 +195,7 @@ def test_a_verdict_that_changes_the_parent_ends_all_guesses_of_another(
     history_tokens: int, tmp_path: Path
 ) -> None:
     settings = resolved(ahead=2, calls=4, history_tokens=history_tokens)
-    events = live(settings, tmp_path, last=2, scores={"0.1": 0.75})
+    events = live(settings, tmp_path, last=1, scores={"0.1": 0.75})
     calls = {event.iteration: event for event in events if isinstance(event, Call)}
     assert [calls[i].parent for i in range(3)] == [INITIAL, "0.1", "0.1"]
     assert not calls[1].guessed  # its guess was of another parent, and its verdicts were all in
@@ -199,3 +205,12 @@ def test_a_verdict_that_changes_the_parent_ends_all_guesses_of_another(
     # What a wrong guess had is neither recorded nor evaluated.
     made = [each for each in events if isinstance(each, Child)]
     assert {each.parent for each in made if each.iteration > 0} == {"0.1"}
+
+
+def test_no_guess_begins_whose_children_the_budget_would_not_admit(tmp_path: Path) -> None:
+    settings = resolved(ahead=3, calls=3, history_tokens=0)
+    events = live(settings, tmp_path, last=0, scores={}, ahead=2)
+    calls = [event for event in events if isinstance(event, Call)]
+    assert [call.guessed for call in calls] == [False, True, True]
+    assert not [event for event in events if isinstance(event, GivenUp)]
+    assert all(each.refusal is None for each in events if isinstance(each, Child))

@@ -10,8 +10,11 @@ import pytest
 from engine import config
 from engine.core import (
     INITIAL,
+    Attempt,
     Block,
     Candidate,
+    Evaluation,
+    Failure,
     Generation,
     Miss,
     Part,
@@ -28,6 +31,12 @@ from engine.store import Call, Child, GivenUp
 SETTINGS = config.resolve(["search.temperature_min=0.5", "search.temperature_max=1.0"]).search
 PARENT = Candidate(id=INITIAL, program="x = 1\n", score=0.5)
 PROPOSAL = Proposal(iteration=7, parent=PARENT, history=(), operator="echo", k=4, seed=11, island=2)
+PARTNER = Candidate(id="3.2", program="x = 3\n", score=0.25)
+BROKEN = Attempt(
+    id="4.0",
+    program="x = 1 / 0\n",
+    evaluation=Evaluation(score=None, failure=Failure.ERROR, message="no"),
+)
 PROMPT = Prompt(
     blocks=(
         Block(part=Part.TASK, text="do ", token_ids=(1, 2)),
@@ -129,6 +138,14 @@ def test_a_prompt_does_for_proposals_with_its_parent_and_operator() -> None:
     assert call.is_like(replace(PROPOSAL, parent=replace(PARENT)))
     assert not call.is_like(replace(PROPOSAL, parent=replace(PARENT, id="3.1")))
     assert not call.is_like(replace(PROPOSAL, operator="other"))
+    assert not call.is_like(replace(PROPOSAL, partner=PARTNER))
+    assert not call.is_like(replace(PROPOSAL, repairs=BROKEN))
+    crossed = flight(proposal=replace(PROPOSAL, partner=PARTNER))
+    assert crossed.is_like(replace(PROPOSAL, partner=PARTNER, k=9))
+    assert not crossed.is_like(replace(PROPOSAL, partner=PARENT))
+    repaired = flight(proposal=replace(PROPOSAL, repairs=BROKEN))
+    assert repaired.is_like(replace(PROPOSAL, repairs=BROKEN))
+    assert not repaired.is_like(replace(PROPOSAL, repairs=replace(BROKEN, id="4.1")))
 
 
 def test_the_operator_says_when_a_child_is_over() -> None:
@@ -181,6 +198,8 @@ def test_the_event_of_a_call() -> None:
     assert flight(preference=preference).call() == expected
     guessed = flight(Standing.GUESSED, preference=None).call()
     assert guessed == replace(expected, guessed=True, preference=None)
+    more = flight(proposal=replace(PROPOSAL, partner=PARTNER, repairs=BROKEN)).call()
+    assert more == replace(expected, preference=None, partner="3.2", repairs="4.0")
 
 
 def test_the_event_of_a_guess_given_up_sums_up_what_it_cost() -> None:

@@ -123,15 +123,15 @@ def test_what_failed_is_shown_to_its_own_island() -> None:
     assert state.search.ask(1, island=0).failures == ()
 
 
-def test_the_island_whose_last_call_lies_back_furthest_is_the_least_recent() -> None:
+def test_in_turns_the_island_whose_last_call_lies_back_furthest_is_next() -> None:
     state = new_state(BEGINNING)
-    assert state.least_recent([]) is None
-    assert state.least_recent([1, 0]) == 1  # of equal ones the first named
+    assert state.next_of([]) is None
+    assert state.next_of([1, 0]) == 0  # of equal ones the first
     fold(state, call(0, island=0))
-    assert state.least_recent([0, 1]) == 1
+    assert state.next_of([0, 1]) == 1
     fold(state, call(1, island=1), call(3, island=0))
-    assert state.least_recent([0, 1]) == 1
-    assert state.least_recent([0]) == 0
+    assert state.next_of([0, 1]) == 1
+    assert state.next_of([0]) == 0
 
 
 def test_a_guess_given_up_changes_nothing_but_the_account() -> None:

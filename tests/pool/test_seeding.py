@@ -12,7 +12,7 @@ from command import assert_complete, run
 from engine.core import Failure, Problem
 from engine.embedding import NGramEmbedder
 from engine.evaluation import EvaluatorPool
-from engine.pool import seeds
+from engine.pool import read_sources, seeds
 from engine.pool.export import export
 from engine.problem import load_problem
 from engine.settings import PoolSettings
@@ -42,6 +42,7 @@ def begun(problem: Problem, *sources: Path, islands: int = 1, longest: int = 10*
     with EvaluatorPool(problem=problem, workers=1) as evaluators:
         return seeds(
             settings,
+            read_sources(settings, problem=problem),
             problem=problem,
             evaluators=evaluators,
             embedder=NGramEmbedder(),

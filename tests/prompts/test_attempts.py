@@ -28,7 +28,7 @@ def attempt(
         seconds=0.012345,
         peak_bytes=61 << 20,
     )
-    return Attempt(program=program, evaluation=evaluation)
+    return Attempt(id="1.0", program=program, evaluation=evaluation)
 
 
 def shown(*attempts: Attempt, parent: str = PARENT) -> str:

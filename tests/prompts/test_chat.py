@@ -188,7 +188,8 @@ def test_history_that_does_not_fit_is_left_out_worst_first_or_from_its_end(
 
 def attempt(number: int) -> Attempt:
     evaluation = Evaluation(score=None, failure=Failure.TIMEOUT, message=f"late{number}")
-    return Attempt(program=f"def f(x):\n    return {number}\n", evaluation=evaluation)
+    text = f"def f(x):\n    return {number}\n"
+    return Attempt(id=f"0.{number}", program=text, evaluation=evaluation)
 
 
 FAILURES = (attempt(1), attempt(2))

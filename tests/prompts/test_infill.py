@@ -158,7 +158,7 @@ def read(infill: Infill, program: str, gap: Gap, text: str, reason: str = "stop"
 def test_failed_attempts_are_not_shown(infill: Infill) -> None:
     program = "def f(x):\n    y = x\n    return y\n"
     failed = Evaluation(score=None, failure=Failure.ERROR, message="no")
-    attempts = (Attempt(program="def f(x):\n    return q\n", evaluation=failed),)
+    attempts = (Attempt(id="1.0", program="def f(x):\n    return q\n", evaluation=failed),)
     asked = proposal(program)
     assert infill.compose(replace(asked, failures=attempts)) == infill.compose(asked)
 

@@ -36,7 +36,7 @@ from engine.settings import PromptSettings
 CLASSIC = replace(STABLE, layout="classic")
 TRANSCRIPT = replace(STABLE, layout="transcript")
 NAMING = replace(STABLE, name_parent=True)
-OPERATORS = ("rewrite", "diff", "infill")
+OPERATORS = ("rewrite", "diff", "crossover", "repair", "infill")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def candidate(number: int) -> Candidate:
 
 def attempt(number: int) -> Attempt:
     evaluation = Evaluation(score=None, failure=Failure.TIMEOUT, message=f"late {number}")
-    return Attempt(program=program(1000 + number), evaluation=evaluation)
+    return Attempt(id=f"c{1000 + number}", program=program(1000 + number), evaluation=evaluation)
 
 
 def proposal(
@@ -590,8 +590,8 @@ class Numbers:
     def named(self, each: Candidate) -> Block:
         return Block(part=Part.PARENT, text=f"n{each.id}", token_ids=(1,))
 
-    def ask(self, parent: Candidate, failures: Sequence[Attempt]) -> Sequence[Block]:
-        return [Block(part=Part.ASK, text="?" * (1 + len(failures)), token_ids=(2,))]
+    def ask(self, asked: Proposal) -> Sequence[Block]:
+        return [Block(part=Part.ASK, text="?" * (1 + len(asked.failures)), token_ids=(2,))]
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         self.written["exchange"] += 1

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Candidate, Direction
+from engine.core import Candidate, Direction, Feature
 from engine.search.archive import Archive, Placement
-from engine.search.features import Feature
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 FEATURES = (
-    Feature(name="tokens", low=0, high=40, bins=4),
+    Feature(name="nodes", low=0, high=40, bins=4),
     Feature(name="snr", low=-1, high=1, bins=2),
 )
 
@@ -41,40 +40,40 @@ def tell(
 def test_cells_are_filled_taken_over_and_kept() -> None:
     made = archive()
     assert (made.size, made.coverage, made.elites) == (8, 0.0, [])
-    assert tell(made, "a", 1.0, tokens=5, snr=0.5) is Placement.FILLED
-    assert tell(made, "b", 0.5, tokens=9, snr=0.9) is Placement.REJECTED
-    assert tell(made, "c", 0.1, tokens=11, snr=0.5) is Placement.FILLED
-    assert tell(made, "d", 2.0, tokens=9.9, snr=7.0) is Placement.REPLACED
+    assert tell(made, "a", 1.0, nodes=5, snr=0.5) is Placement.FILLED
+    assert tell(made, "b", 0.5, nodes=9, snr=0.9) is Placement.REJECTED
+    assert tell(made, "c", 0.1, nodes=11, snr=0.5) is Placement.FILLED
+    assert tell(made, "d", 2.0, nodes=9.9, snr=7.0) is Placement.REPLACED
     assert {cell: elite.id for cell, elite in made.cells.items()} == {(0, 1): "d", (1, 1): "c"}
     assert made.coverage == 2 / 8
 
 
 def test_smaller_scores_are_better_where_they_are_minimised() -> None:
     made = archive(DOWN)
-    tell(made, "a", 1.0, tokens=5, snr=0.5)
-    assert tell(made, "b", -3.0, tokens=5, snr=0.5) is Placement.REPLACED
-    assert tell(made, "c", 0.0, tokens=5, snr=0.5) is Placement.REJECTED
+    tell(made, "a", 1.0, nodes=5, snr=0.5)
+    assert tell(made, "b", -3.0, nodes=5, snr=0.5) is Placement.REPLACED
+    assert tell(made, "c", 0.0, nodes=5, snr=0.5) is Placement.REJECTED
 
 
 def test_of_equal_ones_the_shorter_and_then_the_first_by_place_keeps_the_cell() -> None:
     made = archive()
-    tell(made, "late", 1.0, at=7, tokens=5, snr=0.5)
-    assert tell(made, "later", 1.0, at=8, tokens=5, snr=0.5) is Placement.REJECTED
-    assert tell(made, "early", 1.0, at=3, tokens=5, snr=0.5) is Placement.REPLACED
-    longer = tell(made, "longer", 1.0, at=0, program="x = 10", tokens=5, snr=0.5)
+    tell(made, "late", 1.0, at=7, nodes=5, snr=0.5)
+    assert tell(made, "later", 1.0, at=8, nodes=5, snr=0.5) is Placement.REJECTED
+    assert tell(made, "early", 1.0, at=3, nodes=5, snr=0.5) is Placement.REPLACED
+    longer = tell(made, "longer", 1.0, at=0, program="x = 10", nodes=5, snr=0.5)
     assert longer is Placement.REJECTED
-    shorter = tell(made, "short", 1.0, at=9, program="x=1", tokens=5, snr=0.5)
+    shorter = tell(made, "short", 1.0, at=9, program="x=1", nodes=5, snr=0.5)
     assert shorter is Placement.REPLACED
     assert [elite.id for elite in made.elites] == ["short"]
 
 
 def test_telling_again_changes_nothing() -> None:
     made = archive()
-    tell(made, "a", 1.0, tokens=5, snr=0.5)
-    assert tell(made, "a", 1.0, tokens=5, snr=0.5) is Placement.REJECTED
+    tell(made, "a", 1.0, nodes=5, snr=0.5)
+    assert tell(made, "a", 1.0, nodes=5, snr=0.5) is Placement.REJECTED
 
 
-@pytest.mark.parametrize("values", [{"tokens": 5}, {"tokens": 5, "snr": math.nan}, {}])
+@pytest.mark.parametrize("values", [{"nodes": 5}, {"nodes": 5, "snr": math.nan}, {}])
 def test_one_with_a_feature_missing_has_no_cell(values: dict[str, float]) -> None:
     made = archive()
     assert made.cell(values) is None
@@ -83,7 +82,7 @@ def test_one_with_a_feature_missing_has_no_cell(values: dict[str, float]) -> Non
 
 
 def test_infinite_values_count_as_in_the_last_bins() -> None:
-    assert archive().cell({"tokens": math.inf, "snr": -math.inf, "other": 1.0}) == (3, 0)
+    assert archive().cell({"nodes": math.inf, "snr": -math.inf, "other": 1.0}) == (3, 0)
 
 
 def test_without_features_there_is_one_cell_for_the_best() -> None:
@@ -97,7 +96,7 @@ def test_without_features_there_is_one_cell_for_the_best() -> None:
 
 
 def test_a_feature_is_named_once() -> None:
-    with pytest.raises(ValueError, match="named twice: tokens, tokens"):
+    with pytest.raises(ValueError, match="named twice: nodes, nodes"):
         Archive(features=(FEATURES[0], FEATURES[0]), direction=UP)
 
 
@@ -118,22 +117,22 @@ def test_what_it_holds_does_not_depend_on_the_order(
     shuffled = sorted(numbered, key=lambda _: rng.random())  # type: ignore[attr-defined]
     one, other = archive(direction), archive(direction)
     for into, order in ((one, numbered), (other, shuffled)):
-        for number, (score, program, at, tokens, snr) in order:
-            tell(into, f"c{number}", score, program=program, at=at, tokens=tokens, snr=snr)
+        for number, (score, program, at, nodes, snr) in order:
+            tell(into, f"c{number}", score, program=program, at=at, nodes=nodes, snr=snr)
     assert one.cells == other.cells
     assert one.elites == other.elites
     for elite in one.elites:
         assert all(
             not direction.better(score, elite.score)
-            for number, (score, *_, tokens, snr) in numbered
-            if one.cells.get(one.cell({"tokens": tokens, "snr": snr})) == elite
+            for number, (score, *_, nodes, snr) in numbered
+            if one.cells.get(one.cell({"nodes": nodes, "snr": snr})) == elite
         )
-    assert {one.cell({"tokens": each[3], "snr": each[4]}) for each in told} == set(one.cells)
+    assert {one.cell({"nodes": each[3], "snr": each[4]}) for each in told} == set(one.cells)
 
 
 def test_elites_stand_in_the_order_of_their_places() -> None:
     made = archive()
-    for at, tokens in ((5, 1), (2, 11), (9, 21), (0, 31)):
-        tell(made, f"c{at}", 1.0, at=at, tokens=tokens, snr=0.0)
+    for at, nodes in ((5, 1), (2, 11), (9, 21), (0, 31)):
+        tell(made, f"c{at}", 1.0, at=at, nodes=nodes, snr=0.0)
     assert [each.id for each in made.elites] == ["c0", "c2", "c5", "c9"]
     assert list(made.cells) == [(0, 1), (1, 1), (2, 1), (3, 1)]

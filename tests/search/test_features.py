@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.search.features import MEASURES, Feature, measure
+from engine.core import Feature, UserError
+from engine.search.features import MEASURES, dimensions, measure
 
 PROGRAM = """
 def run(n):
@@ -23,8 +24,8 @@ def run(n):
 
 
 def test_what_is_measured() -> None:
-    measured = measure(PROGRAM, metrics={"score": 0.5, "snr": 3.0}, size=len)
-    assert measured["tokens"] == len(PROGRAM)
+    measured = measure(PROGRAM, metrics={"score": 0.5, "snr": 3.0})
+    assert measured["characters"] == len(PROGRAM)
     assert measured["loops"] == 3  # for, while, and the one of the comprehension
     assert measured["branches"] == 2  # if, and the conditional expression
     assert measured["calls"] == 4  # range, f, g, range
@@ -34,27 +35,51 @@ def test_what_is_measured() -> None:
 
 def test_nodes_and_depth_by_hand() -> None:
     # Module, Assign, Name, Store, BinOp, Constant, Add, Constant; three of them below each other.
-    measured = measure("x = 1 + 2", metrics={}, size=len)
+    measured = measure("x = 1 + 2", metrics={})
     assert (measured["nodes"], measured["depth"]) == (8, 3)
-    assert measure("", metrics={}, size=len)["depth"] == 0
+    assert measure("", metrics={})["depth"] == 0
 
 
 def test_layout_and_comments_count_for_the_length_alone() -> None:
-    one, other = (
-        measure(text, metrics={}, size=len) for text in ("x=1", "# why\nx  =  1  # because\n")
-    )
-    assert one.pop("tokens") < other.pop("tokens")
+    one, other = (measure(text, metrics={}) for text in ("x=1", "# why\nx  =  1  # because\n"))
+    assert one.pop("characters") < other.pop("characters")
     assert one == other
 
 
 def test_a_metric_never_hides_what_is_measured() -> None:
-    assert measure("x = 1", metrics={"calls": 99.0}, size=len)["calls"] == 0
+    assert measure("x = 1", metrics={"calls": 99.0})["calls"] == 0
 
 
 @pytest.mark.parametrize("program", ["x = = 1", "x\x00", "(" * 300 + ")" * 300, "\ud800"])
-def test_what_is_no_program_is_refused(program: str) -> None:
-    with pytest.raises(ValueError, match="not valid Python"):
-        measure(program, metrics={}, size=len)
+def test_of_what_is_no_program_the_metrics_are_left(program: str) -> None:
+    assert measure(program, metrics={"snr": 3.0, "nodes": 4.0}) == {"snr": 3.0}
+
+
+# Which features an archive has.
+
+DECLARED = (Feature(name="snr", low=0, high=10, bins=4),)
+
+
+def test_the_structure_ranges_from_the_initial_program_by_hand() -> None:
+    """8 nodes and 3 levels: bins of a quarter, up to 4 times the one and twice the other."""
+    nodes, depth = dimensions("structure", initial_program="x = 1 + 2", declared=DECLARED) or ()
+    assert nodes == Feature(name="nodes", low=0, high=32, bins=16)
+    assert depth == Feature(name="depth", low=0, high=6, bins=8)
+    assert (nodes.bin(8), depth.bin(3)) == (4, 4)
+
+
+def test_a_structure_has_ranges_whatever_the_initial_program_is() -> None:
+    for program in ("", "x = = 1"):
+        made = dimensions("structure", initial_program=program, declared=()) or ()
+        assert [(each.high, each.bins) for each in made] == [(4, 16), (2, 8)]
+
+
+def test_a_problem_names_its_own_features_or_the_error_says_so() -> None:
+    assert dimensions("problem", initial_program="", declared=DECLARED) == DECLARED
+    assert dimensions("none", initial_program="", declared=DECLARED) is None
+    with pytest.raises(UserError, match="this problem's has none; add some") as refusal:
+        dimensions("problem", initial_program="", declared=())
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

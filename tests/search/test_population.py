@@ -114,8 +114,8 @@ def shown_failures(
 def test_failures_are_the_last_ones_of_the_parent() -> None:
     population = grown()
     assert population.failures("1.1", island=0, most=9) == (
-        Attempt(program=program("2.1"), evaluation=failed("e")),
-        Attempt(program=program("3.1"), evaluation=failed("f")),
+        Attempt(id="2.1", program=program("2.1"), evaluation=failed("e")),
+        Attempt(id="3.1", program=program("3.1"), evaluation=failed("f")),
     )
     assert shown_failures(population, "1.1", most=1) == "f"
     assert shown_failures(population, "1.1", before=3) == "e"
@@ -136,7 +136,7 @@ def test_failures_are_those_of_one_island() -> None:
     population.tell("6.0", valid(0.2))
     assert shown_failures(population, INITIAL) == "abcd"
     assert population.failures(INITIAL, island=1, most=9) == (
-        Attempt(program=program("4.0"), evaluation=failed("x")),
+        Attempt(id="4.0", program=program("4.0"), evaluation=failed("x")),
     )
     assert population.failures(INITIAL, island=2, most=9) == ()
     assert [shown(turn)[3] for turn in population.lineage("6.0", failures=9)] == ["x", ""]

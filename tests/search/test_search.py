@@ -22,7 +22,7 @@ from engine.core import (
     Proposal,
     Refusal,
 )
-from engine.search import Entry, IterationOutcome, Search
+from engine.search import Choice, Entry, IterationOutcome, Search
 from engine.settings import (
     IslandSettings,
     ParentSettings,
@@ -37,12 +37,14 @@ SETTINGS = SearchSettings(
     temperature_max=1.0,
     prefer_cached=0.0,
     novelty=None,
+    archive="none",
     failures=2,
     parent=ParentSettings(policy="hybrid", p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"infill": 1.0, "rewrite": 2.0, "diff": 0.0},
+    operators_policy="fixed",
 )
 FIXED = WidthSettings(kind="fixed", k_min=1, k_max=32)
-ALONE = IslandSettings(count=1, migrate_every=1, migrants=5)
+ALONE = IslandSettings(count=1, migrate_every=1, migrants=5, choice="turns")
 CLASSIC = PromptSettings(
     layout="classic", history_tokens=2, growth_tokens=2, name_parent=False, align=False
 )
@@ -211,8 +213,10 @@ def test_operator_and_seed_do_not_depend_on_the_candidates() -> None:
 def test_a_recorded_call_is_asked_again_with_its_parent_and_width() -> None:
     search = search_with(SCORES)
     for proposal in asked(search):
-        again = search.ask(proposal.iteration, island=0, parent_id=proposal.parent.id, k=9)
+        choice = Choice(parent=proposal.parent.id, operator=proposal.operator, k=9)
+        again = search.recall(proposal.iteration, island=0, choice=choice)
         assert again == replace(proposal, k=9)
+        assert search.ask(proposal.iteration, island=0, parent_id=choice.parent) == proposal
     with pytest.raises(ValueError, match="no valid candidate 'c2'"):
         search.ask(5, island=0, parent_id="c2")
 
@@ -434,8 +438,8 @@ def test_an_attempt_has_its_program_and_its_verdict_the_first_one_told() -> None
     search.tell("3.1", valid(100.0))
     attempts = [each.failures for each in asked(search, range(4, 60))]
     shown = [
-        (Attempt(program=program(6), evaluation=failed("d")),),
-        (Attempt(program=program(7), evaluation=failed("e")),),
+        (Attempt(id="3.0", program=program(6), evaluation=failed("d")),),
+        (Attempt(id="3.1", program=program(7), evaluation=failed("e")),),
     ]
     assert all(each in [(), *shown] for each in attempts)
     assert all(each in attempts for each in shown)
@@ -447,7 +451,6 @@ def test_the_width_policy_says_how_many_children(kind: str, first: set[int]) -> 
     search.admit(Entry(id=INITIAL, program=program(0)))
     search.tell(INITIAL, valid(0.5))
     assert {search.ask(iteration, island=0).k for iteration in range(5)} == first
-    assert search.ask(0, island=0, k=9).k == 9
     for iteration in range(6):
         search.finish(outcome(iteration))
     assert search.ask(6, island=0).k == (4 if kind == "fixed" else 7)

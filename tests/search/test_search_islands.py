@@ -26,9 +26,11 @@ SETTINGS = SearchSettings(
     temperature_max=1.0,
     prefer_cached=0.0,
     novelty=None,
+    archive="none",
     failures=3,
     parent=ParentSettings(policy="hybrid", p_elite=0.3, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"rewrite": 2.0, "diff": 1.0},
+    operators_policy="fixed",
 )
 PROMPTS = PromptSettings(
     layout="stable", history_tokens=2, growth_tokens=2, name_parent=False, align=False
@@ -51,7 +53,7 @@ def new_search(
     search = Search(
         settings=settings,
         width=width,
-        islands=IslandSettings(count=count, migrate_every=every, migrants=migrants),
+        islands=IslandSettings(count=count, migrate_every=every, migrants=migrants, choice="turns"),
         prompts=replace(PROMPTS, layout=layout),
         direction=direction,
         seed=5,
@@ -460,7 +462,7 @@ def test_nothing_can_be_predicted_before_a_valid_program_is_known() -> None:
     search = Search(
         settings=SETTINGS,
         width=TURBOEVOLVE,
-        islands=IslandSettings(count=1, migrate_every=0, migrants=1),
+        islands=IslandSettings(count=1, migrate_every=0, migrants=1, choice="turns"),
         prompts=PROMPTS,
         direction=Direction.MAXIMISE,
         seed=5,

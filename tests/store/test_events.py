@@ -35,6 +35,8 @@ calls = st.builds(
     seeds=st.lists(counts).map(tuple),
     preference=st.none()
     | st.builds(Preference, drawn=texts, score_given_up=floats, tokens_saved=counts),
+    partner=st.none() | texts,
+    repairs=st.none() | texts,
 )
 children = st.builds(
     Child,

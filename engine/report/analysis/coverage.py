@@ -1,10 +1,14 @@
 """``analysis=coverage``: how much of the space of programs a run has filled, and how well.
 
-Covers: the cells of a MAP-Elites archive (``engine.search.archive``) over the size and the depth of
-the programs' syntax trees, rebuilt from the log, so of any run; against evaluated candidates. As in
-TurboEvolve (section 6) coverage is the number of filled cells, and quality the mean score of their
-best programs. Ranges are those of all valid programs of all runs given, cut into equal bins, so
-only figures of one report compare. Does not cover the archive that a search may use itself.
+Covers: the cells of a MAP-Elites archive (``engine.search.archive``), rebuilt from the log, so of
+any run; against evaluated candidates. As in TurboEvolve (section 6) coverage is the number of
+filled cells, and quality the mean score of their best programs. There is one archive for each run,
+over all its islands.
+
+Its features are those of the runs' own archives (``search.archive``), where all runs that have one
+have the same; those that a problem names are read from its folder as it is now. Otherwise they are
+the size and the depth of the programs' syntax trees, over the ranges of all valid programs of all
+runs given, cut into equal bins: then only figures of one report compare.
 """
 
 from __future__ import annotations
@@ -13,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core import Candidate
+from engine.core import Candidate, Feature
 from engine.report.analysis.runs import RunRecord
 from engine.report.analysis.statistics import median
 from engine.report.analysis.table import Findings, Table
 from engine.search import FIRST_ITERATION
 from engine.search.archive import Archive
-from engine.search.features import Feature, measure
+from engine.search.features import measure
 from engine.search.population import Place
 
 _MEASURES = ("nodes", "depth")
@@ -40,7 +44,9 @@ class _Valid:
 def coverage(runs: Sequence[RunRecord]) -> Findings:
     """Fill an archive for each run, candidate by candidate."""
     valid = [list(_programs(run)) for run in runs]
-    features = _features([each.values for programs in valid for each in programs])
+    features = _own_features(runs) or _ranges_of(
+        [each.values for programs in valid for each in programs]
+    )
     most = max((run.end.candidates for run in runs), default=0)
     steps = sorted({most * step // _STEPS for step in range(_STEPS + 1)})
     snapshots = [
@@ -75,21 +81,18 @@ def _programs(run: RunRecord) -> Iterator[_Valid]:
         yield _Valid(
             candidate=Candidate(id=name, program=program, score=verdict.score),
             place=place,
-            values=_measured(program),
+            values=measure(program, metrics=verdict.metrics),
             evaluated=run.totals[name].candidates,
         )
 
 
-def _measured(program: str) -> Mapping[str, float]:
-    """Return a program's size and depth; nothing for one whose tree is too deep to measure."""
-    try:
-        values = measure(program, metrics={}, size=len)
-    except ValueError:
-        return {}
-    return {name: values[name] for name in _MEASURES}
+def _own_features(runs: Sequence[RunRecord]) -> Sequence[Feature]:
+    """Return the features of the runs' own archives; none if there are none, or several kinds."""
+    kinds = {run.features for run in runs if run.features is not None}
+    return kinds.pop() if len(kinds) == 1 else ()
 
 
-def _features(values: Sequence[Mapping[str, float]]) -> list[Feature]:
+def _ranges_of(values: Sequence[Mapping[str, float]]) -> list[Feature]:
     """Return the dimensions, each over the range of the values that there are."""
     features = []
     for name in _MEASURES:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from engine import config
 from engine.budget import Account, Limit
-from engine.core import INITIAL, Direction, UserError
-from engine.problem import read_direction
+from engine.core import INITIAL, Direction, Feature, UserError
+from engine.problem import read_direction, read_features
+from engine.search.features import dimensions
 from engine.settings import RunSettings
 from engine.store import Call, Child, Recorded, RunHistory, Verdict, read_log
 
@@ -86,6 +87,7 @@ class RunRecord:
         trials: every child, in the order they were generated.
         totals: what had been used when each candidate's verdict came, the initial one's among them.
         end: what was used in all.
+        features: of its islands' archives; None for a run without.
     """
 
     name: str
@@ -95,6 +97,7 @@ class RunRecord:
     trials: Sequence[Trial]
     totals: Mapping[str, Totals]
     end: Totals
+    features: tuple[Feature, ...] | None
 
     @property
     def direction(self) -> Direction:
@@ -127,12 +130,24 @@ def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
 
 
 def record_of(
-    *, name: str, settings: RunSettings, direction: Direction, events: Iterable[Recorded]
+    *,
+    name: str,
+    settings: RunSettings,
+    direction: Direction,
+    events: Iterable[Recorded],
+    declared: Sequence[Feature] = (),
 ) -> RunRecord:
     """Return a run as it stands in its log.
 
+    Args:
+        name: the folder.
+        settings: the run's.
+        direction: of the problem's score.
+        events: the log.
+        declared: the features that the problem names, for a run with an archive of them.
+
     Raises:
-        UserError: the events do not fit together.
+        UserError: the events do not fit together, or the problem names no features and should.
     """
     history = RunHistory(direction=direction)
     account = Account(settings.budget, history)
@@ -161,16 +176,27 @@ def record_of(
         trials=tuple(_trial(child, history, bests) for child in history.children.values()),
         totals=totals,
         end=_totals(account, history),
+        features=dimensions(
+            settings.search.archive,
+            initial_program=history.program_of(INITIAL),
+            declared=declared,
+        ),
     )
 
 
 def _read(folder: Path) -> RunRecord:
     events = tuple(read_log(folder))  # first: it says what is wrong with a folder that is no run
     settings = config.load(folder / "config.yaml")
-    direction = read_direction(Path(settings.problem))
+    problem = Path(settings.problem)
     name = os.fsencode(folder).decode(errors="replace")
     try:
-        return record_of(name=name, settings=settings, direction=direction, events=events)
+        return record_of(
+            name=name,
+            settings=settings,
+            direction=read_direction(problem),
+            events=events,
+            declared=read_features(problem),
+        )
     except (TypeError, ValueError) as error:  # a number in the log is none
         raise UserError(f"{name} is damaged: {error}; leave it out") from error
 

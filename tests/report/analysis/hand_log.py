@@ -11,10 +11,11 @@ A program is a row of names, one a line; its syntax tree has 1 + 3 nodes a line.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Preference, Refusal
+from engine.core import INITIAL, Direction, Evaluation, Failure, Feature, Preference, Refusal
 from engine.report.analysis import RunRecord, record_of
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
@@ -128,6 +129,7 @@ def hand_run(
     name: str = "runs/a",
     direction: Direction = Direction.MAXIMISE,
     events: list[Recorded] | None = None,
+    declared: Sequence[Feature] = (),
 ) -> RunRecord:
     """Return the run, or one with other events or settings."""
     return record_of(
@@ -135,4 +137,5 @@ def hand_run(
         settings=settings_of(*arguments),
         direction=direction,
         events=recorded() if events is None else events,
+        declared=declared,
     )

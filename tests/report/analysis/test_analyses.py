@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 from hand_log import hand_run, recorded
 
-from engine.core import INITIAL, Direction
+from engine.core import INITIAL, Direction, Feature
 from engine.report.analysis import ANALYSES, RunRecord
+from engine.store import Verdict
 
 START = {"candidates": 0, "tokens": 0, "seconds": 1.0, "money": 0.0}
 FIRST_BEST = {"candidates": 1, "tokens": 14, "seconds": 5.0, "money": pytest.approx(300e-6)}
@@ -246,6 +248,41 @@ def test_coverage_of_several_runs_is_on_one_grid(run: RunRecord) -> None:
     row = figures["together"][1]
     assert (row["median_cells"], row["low_cells"], row["high_cells"], row["runs"]) == (1, 1, 1, 2)
     assert figures["together"][5]["runs"] == 1
+
+
+def test_coverage_is_of_the_runs_own_archive_where_they_have_one() -> None:
+    """The initial program has 13 nodes and 3 levels: bins of 3.25 nodes and of 0.75 levels.
+
+    13, 13, 16, 4, 16 nodes are in bins 4, 4, 4, 1, 4, all levels in one.
+    """
+    own, plain = hand_run("search.archive=structure"), hand_run(name="runs/b")
+    for runs in ((own,), (own, plain), (plain, own)):
+        figures = found("coverage", *runs)
+        assert figures["features"] == {"nodes": [0, 52, 16], "depth": [0, 6, 8]}
+        for each in figures["runs"]:
+            assert [row["cells"] for row in each["snapshots"]] == [1, 1, 1, 2, 2, 2]
+
+
+def test_coverage_by_what_the_problem_names() -> None:
+    declared = (
+        Feature(name="nodes", low=0, high=20, bins=2),
+        Feature(name="lag", low=0, high=1, bins=1),
+    )
+    lagging = [
+        dataclasses.replace(each, event=dataclasses.replace(each.event, metrics={"lag": 0.5}))
+        if isinstance(each.event, Verdict)
+        else each
+        for each in recorded()
+    ]
+    run = hand_run("search.archive=problem", declared=declared, events=lagging)
+    figures = found("coverage", run)
+    assert figures["features"] == {"nodes": [0, 20, 2], "lag": [0, 1, 1]}
+    assert figures["runs"][0]["snapshots"][-1]["cells"] == 2  # 4 nodes, and more than 10
+    without = hand_run("search.archive=problem", declared=declared)
+    assert found("coverage", without)["runs"][0]["snapshots"][-1]["cells"] == 0
+    # Two runs whose archives differ are compared on the common ranges.
+    other = hand_run("search.archive=structure", name="runs/b")
+    assert found("coverage", run, other)["features"] == {"nodes": [4, 16, 10], "depth": [3, 4, 10]}
 
 
 # Rates.

@@ -1,0 +1,75 @@
+"""What a run needs of a model, whichever it is: K children from one prompt, step by step.
+
+`engine.inference.LanguageModel` is vLLM's; ``engine.mutation`` has one that is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from engine.core import ChatFrame, Generation
+from engine.inference.fanout import Sampling
+from engine.inference.stats import EngineLoad
+
+
+class Children(Protocol):
+    """The children of one prompt, as `engine.inference.FanOut` has them."""
+
+    @property
+    def request_ids(self) -> tuple[str, ...]:
+        """Of the children that are still generated."""
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Numbers of the children that are still generated."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a child that was not handed out yet."""
+
+    def take(self) -> list[Generation]:
+        """Return the children that finished since the last time."""
+
+    def texts(self) -> Mapping[int, str]:
+        """Return what the children that are still generated have so far, by index."""
+
+    def abort(self, index: int) -> None:
+        """End a child now; it is still handed out."""
+
+    def close(self) -> None:
+        """Abort what is running, and forget what was not handed out."""
+
+
+class Model(Protocol):
+    """A model; one thread asks for children, steps and aborts, another one may do the rest."""
+
+    max_model_len: int
+    """The longest prompt plus completion, in tokens."""
+    block_size: int
+    """Tokens of a block of the prefix cache."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of ``text``."""
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        """Return what stands round the messages of a conversation.
+
+        Raises:
+            UserError: the model takes none.
+        """
+
+    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> Children:
+        """Ask for one child per entry of ``sampling``, all from one prompt."""
+
+    def step(self) -> None:
+        """Run the engine for one step."""
+
+    def cached_tokens(self, token_ids: Sequence[int]) -> int:
+        """Return how many tokens at a prompt's start the prefix cache would serve now."""
+
+    def load(self) -> EngineLoad:
+        """Return how loaded the engine was in its last step."""
+
+    def close(self) -> None:
+        """Free what it holds."""

@@ -1,0 +1,61 @@
+"""What an iteration is to do, and the random numbers that it is decided with.
+
+Does not cover deciding it: ``engine.search.search``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """What a call is made for, by the ids of the programs.
+
+    Attributes:
+        parent: the program to change.
+        operator: that changes it.
+        k: number of children.
+        partner: of a crossover: the program that the parent is combined with.
+        repairs: of a repair: the failed attempt at changing the parent that is to be corrected.
+    """
+
+    parent: str
+    operator: str
+    k: int
+    partner: str | None = None
+    repairs: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chance:
+    """An iteration's random numbers; each decides one thing, whatever the others have decided.
+
+    Attributes:
+        parent: u and key of the choice of the parent; see `ParentPolicy.choose`.
+        operator: key of the draw of the operator.
+        seed: of the proposal.
+        partner: u and key of the choice of the partner.
+    """
+
+    parent: tuple[float, int]
+    operator: int
+    seed: int
+    partner: tuple[float, int]
+
+
+def chance_of(iteration: int, *, island: int, seed: int) -> Chance:
+    """Return the random numbers of an island's iteration in the run with this seed."""
+    rng = np.random.default_rng([seed, island, iteration])
+
+    def key() -> int:
+        return int(rng.integers(2**64, dtype=np.uint64))
+
+    return Chance(
+        parent=(rng.random(), key()),
+        operator=key(),
+        seed=int(rng.integers(2**63)),
+        partner=(rng.random(), key()),
+    )

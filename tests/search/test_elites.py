@@ -1,0 +1,101 @@
+"""An island's elites: who may be a parent now, and how many children took over a cell, by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core import Candidate, Direction, Feature
+from engine.search.elites import Elites
+
+# Cells: [0, 1), [1, 2), [2, 3) and [3, 4].
+FEATURES = (Feature(name="lag", low=0, high=4, bins=4),)
+
+
+class Island:
+    """Elites, and what was measured of the candidates that they are told."""
+
+    def __init__(self, *, direction: Direction = Direction.MAXIMISE) -> None:
+        self._values: dict[str, dict[str, float]] = {}
+        self.elites = Elites(features=FEATURES, direction=direction, values=self._values)
+
+    def _made(self, name: str, score: float, lag: float | None) -> Candidate:
+        self._values[name] = {} if lag is None else {"lag": lag}
+        return Candidate(id=name, program="x", score=score)
+
+    def welcome(self, name: str, score: float, lag: float, *, iteration: int = -1) -> None:
+        self.elites.welcome((iteration, 0, name), self._made(name, score, lag))
+
+    def tell(self, name: str, score: float, lag: float | None) -> None:
+        iteration, index = map(int, name.split("."))
+        self.elites.tell((iteration, index, name), self._made(name, score, lag))
+
+    @property
+    def names(self) -> list[str]:
+        return [each.id for each in self.elites.candidates]
+
+
+@pytest.fixture
+def island() -> Island:
+    made = Island()
+    made.welcome("initial", 1.0, 0.5)
+    return made
+
+
+def test_a_parent_is_the_best_of_its_cell_as_soon_as_its_verdict_is_in(island: Island) -> None:
+    island.tell("0.0", 0.2, 1.5)
+    assert island.names == ["initial", "0.0"]
+    island.tell("0.1", 0.3, 1.2)
+    assert island.names == ["initial", "0.1"]
+    island.tell("0.2", 2.0, 0.9)
+    assert island.names == ["0.1", "0.2"]
+
+
+def test_each_child_is_compared_with_the_archive_before_the_iteration(island: Island) -> None:
+    island.tell("0.0", 2.0, 0.1)  # better than the initial program
+    island.tell("0.1", 1.5, 0.2)  # so is this one, though its sibling has the cell now
+    island.tell("0.2", 0.5, 0.3)  # this is not
+    island.tell("0.3", 0.1, 3.5)  # an empty cell
+    island.tell("0.4", 9.0, None)  # no cell
+    assert island.elites.taken_over(0) == 3
+    island.elites.finish(0)
+    island.tell("1.0", 1.7, 0.1)  # better than the initial program, worse than 0.0
+    island.tell("1.1", 0.2, 3.9)
+    assert island.elites.taken_over(1) == 1
+    assert island.elites.taken_over(0) == 0  # it is over
+
+
+def test_a_guest_is_a_parent_and_counts_for_what_is_compared_at_once(island: Island) -> None:
+    island.tell("4.0", 0.5, 2.5)
+    island.tell("4.1", 0.9, 2.5)
+    assert island.elites.taken_over(4) == 2
+    island.welcome("3.0", 0.7, 2.1, iteration=3)
+    assert island.names == ["initial", "4.1"]
+    assert island.elites.taken_over(4) == 1
+    island.welcome("3.1", 0.95, 2.2, iteration=3)
+    assert (island.names, island.elites.taken_over(4)) == (["initial", "3.1"], 0)
+
+
+def test_smaller_scores_take_over_where_they_are_minimised() -> None:
+    island = Island(direction=Direction.MINIMISE)
+    island.welcome("initial", 1.0, 0.5)
+    island.tell("0.0", 2.0, 0.1)
+    island.tell("0.1", 0.5, 0.1)
+    assert (island.names, island.elites.taken_over(0)) == (["0.1"], 1)
+
+
+told = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 4)), min_size=1, max_size=12)
+
+
+@given(told, st.randoms())
+def test_siblings_may_be_told_in_any_order(children: list[tuple[int, float]], rng: object) -> None:
+    one, other = Island(), Island()
+    named = [(f"0.{i}", float(score), lag) for i, (score, lag) in enumerate(children)]
+    for each in named:
+        one.tell(*each)
+    rng.shuffle(named)  # type: ignore[attr-defined]
+    for each in named:
+        other.tell(*each)
+    assert one.names == other.names
+    assert one.elites.taken_over(0) == other.elites.taken_over(0) == len(named)
