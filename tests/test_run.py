@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import termios
@@ -158,7 +159,7 @@ class Terminal:
             self._seen += data
 
 
-def test_ctrl_c_at_a_terminal_finishes_cleanly_and_a_resume_completes(tmp_path: Path) -> None:
+def test_ctrl_c_at_a_terminal_finishes_cleanly(tmp_path: Path) -> None:
     folder, scratch, candidates = tmp_path / "stopped", tmp_path / "scratch", 40
     terminal = Terminal()
     process = start(
@@ -182,9 +183,28 @@ def test_ctrl_c_at_a_terminal_finishes_cleanly_and_a_resume_completes(tmp_path: 
     assert f"resume={folder}" in shown.replace("\r\n", "")
     assert processes_in(scratch) == []
     assert not list(scratch.glob("brood-*"))
+    assert read_summary(folder)["candidates"] < candidates
+
+
+def test_a_run_that_was_stopped_is_resumed_to_its_end(tmp_path: Path) -> None:
+    folder, scratch, candidates = tmp_path / "stopped", tmp_path / "scratch", 150
+    process = start(
+        *("model=mutation", f"budget.candidates={candidates}", "budget.seconds=null"),
+        *("seed=4", f"runs={tmp_path}", "name=stopped"),
+        scratch=scratch,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        wait_until(lambda: count_events(folder) >= 12 or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert f"resume={folder}" in said
     stopped = read_summary(folder)
     assert stopped["candidates"] < candidates
-
     resumed = run(f"resume={folder}", scratch=scratch)
     assert resumed.returncode == 0, resumed.stderr
     assert_complete(folder, candidates=candidates)
