@@ -166,7 +166,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         seed=seed,
     )
     ends = ["record", "recorded", "model", "stop"]
-    return Schedule(
+    drawn = Schedule(
         settings=settings,
         stages=rng.randint(1, 2),
         context=rng.choice([AMPLE, AMPLE, AMPLE, 2500]),
@@ -177,6 +177,20 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         aborts=rng.choice([0.0, 0.02]),
         sessions=tuple(rng.choice(ends) for _ in range(rng.choice([0, 0, 1, 2, 4]))),
     )
+    return _guessing(drawn) if seed % 5 == 0 else drawn
+
+
+def _guessing(schedule: Schedule) -> Schedule:
+    """Return the schedule with verdicts so slow that guesses go ahead of guesses."""
+    settings = schedule.settings
+    pipeline = replace(settings.pipeline, overlap=True, speculate="true", ahead=3, candidates=None)
+    settings = replace(
+        settings,
+        pipeline=pipeline,
+        islands=replace(settings.islands, count=1),
+        prompts=replace(settings.prompts, history_tokens=2000),
+    )
+    return replace(schedule, settings=settings, context=AMPLE, step=0.0, verdict=0.02)
 
 
 def _operators(seed: int) -> dict[str, Any]:
