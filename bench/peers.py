@@ -16,12 +16,13 @@ runs from the initial program's verdict, the model loaded by then, to the last c
 the model counts for nobody, and the server has answered a first request before.
 
 Figures of a side: ``candidates`` were run by an evaluator. The peers run whatever the model writes,
-prose included; this engine refuses what does not parse, is known, or reads an undefined name,
-before it is run. So there are two ways to count alike on all sides: ``judged``, answers that came
-to a verdict, refusals included (the peers' candidates), and ``new``, programs that pass this
-engine's rules (its candidates; ``refusals`` has the rest by reason). ``candidates_per_hour`` counts
-in the peers' favour. ``completions`` are finished answers of the model; ``abandoned_calls`` are
-requests that a peer gave up waiting for, ``refused_calls`` those that the server refused.
+prose included (OpenEvolve all but exact copies of the parent, which are no candidates then); this
+engine refuses what does not parse, is known, or reads an undefined name, before it is run. So there
+are two ways to count more alike: ``judged``, answers that came to a verdict, refusals included (the
+peers' candidates), and ``new``, programs that pass this engine's rules (its candidates;
+``refusals`` has the rest by reason). ``candidates_per_hour`` counts in the peers' favour.
+``completions`` are finished answers of the model; ``abandoned_calls`` are requests that a peer gave
+up waiting for, ``refused_calls`` those that the server refused.
 ``hit_rate`` is vLLM's own count. ``llm_seconds`` are the time in the engine's step, and for the
 peers from a request's arrival at the server to its last token (twice where two overlap).
 ``ratios``: each engine side over the better of the peers, of the same round. Medians with lowest
