@@ -12,12 +12,17 @@ import hashlib
 import importlib
 import io
 import symtable
+import threading
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
 MAX_DEPTH = 200
 """The deepest syntax tree that `parse` returns: what walks a tree recurses once a level or more."""
+
+# CPython 3.11 counts the depth of a tree that it makes for all threads together: where two of them
+# do, one gets a SystemError (github.com/python/cpython/issues/106905).
+_ONE_TREE_AT_A_TIME = threading.RLock()
 
 # Modules whose attributes are looked up for real; any other module's are taken on trust.
 _KNOWN_MODULES = ("math", "numpy", "scipy")
@@ -37,7 +42,7 @@ _CATCHERS = frozenset({"AttributeError", "BaseException", "Exception", "NameErro
 def parse(program: str) -> ast.Module | None:
     """Return the program's syntax tree; None if it isn't valid Python or nests over `MAX_DEPTH`."""
     try:
-        with warnings.catch_warnings():
+        with _ONE_TREE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # generated code is full of them
             tree = ast.parse(program)
             if _is_deep(tree):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -297,3 +299,47 @@ def test_known_modules_are_those_that_a_name_can_only_mean() -> None:
         "sg": "scipy.signal",
         "ndimage": "scipy.ndimage",
     }
+
+
+class Cycle:
+    """Something whose end runs Python, and so lets another thread in."""
+
+    def __init__(self) -> None:
+        self._myself = self
+
+    def __del__(self) -> None:
+        sum(range(200))
+
+
+def test_threads_that_parse_at_once_all_get_their_trees() -> None:
+    """Bare `ast.parse` failed within 0.2 s here, with a SystemError of CPython 3.11."""
+    lines = [f"    y{i} = [x + {i} * (x - {i}) for x in range({i})]" for i in range(150)]
+    program = "\n".join(["def f(x):", *lines])
+    keys: set[str] = set()
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for _ in range(8):
+                for _ in range(20):
+                    Cycle()
+                tree = programs.parse(program)
+                assert tree is not None
+                keys.add(programs.program_key(tree))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    try:
+        sys.setswitchinterval(1e-6)
+        gc.set_threshold(100)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
+    assert errors == []
+    assert len(keys) == 1

@@ -57,7 +57,8 @@ def _once(program: str, rng: np.random.Generator) -> str:
     weights = np.array(list(MUTATIONS.values()))
     for _ in range(_ATTEMPTS):
         mutation = list(MUTATIONS)[int(rng.choice(len(weights), p=weights / weights.sum()))]
-        tree = ast.parse(program)
+        tree = programs.parse(program)  # a fresh one: mutations change it in place
+        assert tree is not None
         child = _text(tree) if mutation(tree, rng) else None
         after = None if child is None else programs.parse(child)
         if (
