@@ -195,6 +195,7 @@ def main(arguments: list[str]) -> None:
         [
             "budget.candidates=1000000",
             "budget.seconds=null",
+            "islands.count=1",
             "pipeline.speculate=false",  # guesses are calls too, of whose children nothing comes
             "model.max_model_len=8192",
             f"seed={options['seed']}",

@@ -40,7 +40,7 @@ def compared(
             method: _differences(by_method, method, lambda run, s=sign: s * run["best_score"])
             for method in by_method
         }
-        _add_tests(each, gains, "better_than_default")
+        _add_tests(each, gains, "better_than_baseline")
         result["problems"][problem] = each
     methods = list(dict.fromkeys(method for by_method in runs.values() for method in by_method))
     overall: dict[str, dict[str, Any]] = {
@@ -59,7 +59,7 @@ def compared(
         ]
         for method in methods
     }
-    _add_tests(overall, gains, "rank_gain_over_default")
+    _add_tests(overall, gains, "rank_gain_over_baseline")
     result["over_problems"] = overall
     return result
 
@@ -130,7 +130,7 @@ def table(result: Mapping[str, Any]) -> str:
     ]
     for problem, by_method in result["problems"].items():
         for method, each in by_method.items():
-            best, test = each["best_score"], each.get("better_than_default", {})
+            best, test = each["best_score"], each.get("better_than_baseline", {})
             score = f"{best['median']:.6f} ({best['low']:.6f} to {best['high']:.6f})"
             lines.append(
                 f"{problem:16} {method:12} {score:34} {_number(each.get('mean_rank'), '5.2f')} "
@@ -139,7 +139,7 @@ def table(result: Mapping[str, Any]) -> str:
                 f"{each['generated_tokens']:8.0f} {each['valid_share']:6.1%}"
             )
     for method, each in result["over_problems"].items():
-        test = each.get("rank_gain_over_default", {})
+        test = each.get("rank_gain_over_baseline", {})
         lines.append(
             f"{'all problems':16} {method:12} {'':34} {_number(each['mean_rank'], '5.2f')} "
             f"{_number(test.get('mean'), '+9.2f')} {_number(test.get('holm_p'), '7.3f')}"

@@ -129,7 +129,10 @@ def is_over(question: Question, text: str, switch: str) -> bool:
 
 def child_program(question: Question, child: Generation) -> str | None:
     """Return what the operator makes of a completion."""
-    return question.operator.parse(parent=question.parent, prompt=question.prompt, generation=child)
+    (parsed,) = question.operator.parse(
+        parent=question.parent, prompt=question.prompt, generation=child
+    )
+    return parsed.program
 
 
 def is_evaluated(question: Question, child: Generation) -> bool:

@@ -130,7 +130,10 @@ def main(arguments: list[str]) -> None:
     seeds = [int(seed) for seed in options["seeds"].split(",")]
     candidates = int(number(options, "candidates"))
     base = config.resolve(
-        [f"budget.candidates={candidates}", "budget.seconds=null", "model.max_model_len=8192"]
+        [
+            *(f"budget.candidates={candidates}", "budget.seconds=null"),
+            *("islands.count=1", "model.max_model_len=8192"),
+        ]
     )
     prepare(threads=base.model.threads, kv_cache_gb=base.model.kv_cache_gb)
     problem = load_problem(Path(shipped()[options["problem"]]))

@@ -1,29 +1,36 @@
-"""The search methods that ``bench.search`` compares: names for overrides of the defaults."""
+"""The search methods that ``bench.search`` compares: names for overrides of the defaults.
+
+Each but the first few changes one thing of the plainest search, which has one island; those named
+``default-...`` change one thing of the default configuration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-BASELINE = "default"
+BASELINE = "one-island"
+_PLAIN = ("islands.count=1",)
 METHODS: Mapping[str, tuple[str, ...]] = {
-    BASELINE: (),
-    "greedy": ("search.parent.p_elite=1", "search.parent.p_uniform=0"),
-    "uniform": ("search.parent.p_elite=0", "search.parent.p_uniform=1"),
-    "weighted": ("search.parent.p_elite=0", "search.parent.p_uniform=0"),
-    "k1": ("search.k=1",),
-    "k4": ("search.k=4",),
-    "k16": ("search.k=16",),
-    "turboevolve": ("width.kind=turboevolve",),
-    "cost_aware": ("width.kind=cost_aware",),
-    "islands4": ("islands.count=4",),
-    "islands4-ucb": ("islands.count=4", "islands.choice=ucb"),
-    "archive": ("search.archive=structure",),
-    "archive-islands4": ("search.archive=structure", "islands.count=4"),
-    "novelty": ("search.novelty=0.999",),
+    BASELINE: _PLAIN,
+    "default": (),
+    "mutation": ("model=mutation", *_PLAIN),  # no model: the null hypothesis
+    "greedy": (*_PLAIN, "search.parent.p_elite=1", "search.parent.p_uniform=0"),
+    "uniform": (*_PLAIN, "search.parent.p_elite=0", "search.parent.p_uniform=1"),
+    "weighted": (*_PLAIN, "search.parent.p_elite=0", "search.parent.p_uniform=0"),
     **{
-        policy: (f"search.parent.policy={policy}",)
+        policy: (*_PLAIN, f"search.parent.policy={policy}")
         for policy in ("power", "rank", "shinka", "adaevolve", "puct", "thompson")
     },
-    "mutation": ("model=mutation",),  # no model: the null hypothesis
+    "k1": (*_PLAIN, "search.k=1"),
+    "k4": (*_PLAIN, "search.k=4"),
+    "k16": (*_PLAIN, "search.k=16"),
+    "turboevolve": (*_PLAIN, "width.kind=turboevolve"),
+    "cost_aware": (*_PLAIN, "width.kind=cost_aware"),
+    "archive": (*_PLAIN, "search.archive=structure"),
+    "novelty": (*_PLAIN, "search.novelty=0.999"),
+    "default-k2": ("search.k=2",),
+    "default-ucb": ("islands.choice=ucb",),
+    "default-archive": ("search.archive=structure",),
+    "default-spawn": ("islands.most=8",),
 }
 """By name, the arguments of ``engine.run`` that make the method of the default configuration."""

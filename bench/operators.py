@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> None:
     names = options["operators"].split(",")
     seeds = [int(seed) for seed in options["seeds"].split(",")]
     settings = config.resolve(
-        ["budget.candidates=1000000", "budget.seconds=null"]
+        ["budget.candidates=1000000", "budget.seconds=null", "islands.count=1"]
         + [f"{key}={value}" for key, value in given.items()]
     )
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)

@@ -16,10 +16,13 @@ from engine.core import INITIAL, Problem
 from engine.evaluation import EvaluatorPool
 from engine.inference import LanguageModel
 from engine.loop import Loop
-from engine.prompts import make_operators
+from engine.model import make_embedder
+from engine.pool import read_sources, seeds
+from engine.prompts import Operator, make_operators
 from engine.report.clock import ClockUse, clock_use
-from engine.restore import restore, told_cascade
+from engine.restore import archive_features, restore, told_cascade
 from engine.search import Expert, Guesses
+from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.store import Event, Recorded, RunHistory, Verdict
 from engine.timeline import Timeline
@@ -57,17 +60,27 @@ def run_in_memory(
     """Run the loop until ``stopped`` says so, or the budget is spent.
 
     Args:
-        settings: the run's.
+        settings: the run's, with the pool that it begins with.
         problem: that ``pool`` evaluates.
         model: whose prefix cache the run starts with as it is.
         pool: the evaluators.
         stopped: asked with the history so far; children still in the works then are dropped.
         known: the events of an earlier run that this one goes on from; its settings may differ.
     """
+    offered = make_operators(
+        problem=problem,
+        tokenizer=model,
+        max_tokens=settings.model.max_tokens,
+        prompts=settings.prompts,
+    )
+    operators = {name: offered[name] for name, w in settings.search.operators.items() if w}
     events = list(known)
     if not events:
         first = pool.evaluate(problem.initial_program)
-        events.append(Verdict.of(INITIAL, first, program=problem.initial_program))
+        program = problem.initial_program
+        cell = cell_of(program, first, features=archive_features(settings, problem))
+        events.append(Verdict.of(INITIAL, first, program=program, cell=cell))
+        events += _seeds(settings, problem, model, pool, operators)
     recorded = [Recorded(session=0, elapsed=0.0, event=event) for event in events]
     restored = restore(settings, problem, recorded, model)
     state = restored.state
@@ -79,12 +92,6 @@ def run_in_memory(
         events.append(event)
         state.fold(Recorded(session=0, elapsed=time.monotonic() - began, event=event))
 
-    operators = make_operators(
-        problem=problem,
-        tokenizer=model,
-        max_tokens=settings.model.max_tokens,
-        prompts=settings.prompts,
-    )
     with tempfile.TemporaryDirectory() as folder:
         with Timeline(Path(folder) / TIMELINE) as timeline:
             pool.watch(timeline)
@@ -92,9 +99,7 @@ def run_in_memory(
                 settings=settings,
                 restored=restored,
                 record=record,
-                operators={
-                    name: operators[name] for name, w in settings.search.operators.items() if w
-                },
+                operators=operators,
                 model=model,
                 evaluator=told_cascade(settings, problem, state.history, pool),
                 stopped=lambda: stopped(state.history),
@@ -108,4 +113,26 @@ def run_in_memory(
         events=events,
         clock=clock,
         predictor=state.search.predictor_figures(),
+    )
+
+
+def _seeds(
+    settings: RunSettings,
+    problem: Problem,
+    model: LanguageModel,
+    pool: EvaluatorPool,
+    operators: Mapping[str, Operator],
+) -> list[Event]:
+    """Evaluate the programs of the settings' pool; none if they name none."""
+    longest = min(operator.longest_parent for operator in operators.values())
+    return seeds(
+        settings.pool,
+        read_sources(settings.pool, problem=problem),
+        problem=problem,
+        evaluators=pool,
+        embedder=make_embedder(settings.pool.embedding, model),
+        fits=lambda program: len(model.encode(program)) <= longest,
+        islands=settings.islands.count,
+        seed=settings.seed,
+        features=archive_features(settings, problem),
     )

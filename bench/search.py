@@ -9,23 +9,24 @@ Reported for each problem and method:
 - the median of the runs' best scores, with a distribution-free interval and its confidence
   (``bench.figures.median_interval``; of five seeds, their range has 0.94);
 - the mean over the seeds of the method's rank among all methods, 1 for the best, ties shared;
-- ``better_than_default``: the best scores' differences from those of ``default`` with the same
-  seed, above 0 for better: their mean, its 95 % t interval, Wilcoxon's signed-rank test, and its
-  p-value after Holm's correction for the number of methods. Five seeds can't give a p below 0.0625;
+- ``better_than_baseline``: the best scores' differences from those of ``one-island``, the plainest
+  search, with the same seed, above 0 for better: their mean, its 95 % t interval, Wilcoxon's
+  signed-rank test, and its p-value after Holm's correction for the number of methods. Five seeds
+  can't give a p below 0.0625;
 - candidates to the first improvement on the initial program: the median over the runs, those that
   had none counted as the whole budget and one more, and how many had one;
 - medians of seconds and generated tokens (of ``mutation``: characters, at no model's cost), and
   the share of the candidates that were valid.
 
 ``over_problems`` compares ranks, which problems share, over all problems and seeds: how much better
-the method's rank is than that of ``default``, tested and corrected likewise. Ranks are among the
+the method's rank is than that of ``one-island``, tested and corrected likewise. Ranks are among the
 methods of the call, over the seeds that all of them have.
 
 Finished runs are kept in ``out``, one JSON line each, and not run again, unless the method's
 overrides are others now; so the benchmark may be cut short and started again.
 
 Usage: python -m bench.search [problems=signal,circle_packing,first_autocorr] [candidates=200]
-       [methods=default,greedy,uniform,...] [seeds=0,1,2,3,4] [out=FILE]
+       [methods=one-island,default,mutation,...] [seeds=0,1,2,3,4] [out=FILE]
 The last line printed is JSON.
 """
 
@@ -47,7 +48,7 @@ from bench.methods import METHODS
 from bench.options import number, read_options
 from bench.runs import MemoryRun, run_in_memory
 from engine import config
-from engine.core import INITIAL, Direction, Problem, UserError
+from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import LanguageModel, prepare
 from engine.model import model_loader
@@ -74,12 +75,17 @@ class Job:
     candidates: int
 
     @property
+    def overrides(self) -> Sequence[str]:
+        """The arguments of ``engine.run`` that make its method."""
+        return METHODS[self.method]
+
+    @property
     def key(self) -> dict[str, Any]:
         """What tells its result from others'."""
         return {
             "problem": self.problem,
             "method": self.method,
-            "overrides": list(METHODS[self.method]),
+            "overrides": list(self.overrides),
             "seed": self.seed,
             "candidates": self.candidates,
         }
@@ -89,8 +95,9 @@ class Job:
         """The run's settings; only the number of candidates ends it."""
         return config.resolve(
             [
-                *(f"problem={self.problem}", f"seed={self.seed}", *METHODS[self.method]),
+                *(f"problem={self.problem}", f"seed={self.seed}"),
                 *(f"budget.candidates={self.candidates}", "budget.seconds=null"),
+                *self.overrides,
             ]
         )
 
@@ -132,7 +139,7 @@ def figures(run: MemoryRun, *, seconds: float) -> Run:
     steps = improvements(run, history.direction)
     return {
         "best_score": history.best.score,
-        "initial_score": history.verdicts[INITIAL].score,
+        "initial_score": first_score(run, history.direction),
         "improvements": steps,
         "first_improvement": steps[0][0] if steps else None,
         "evaluated": history.evaluated,
@@ -143,14 +150,24 @@ def figures(run: MemoryRun, *, seconds: float) -> Run:
     }
 
 
+def first_score(run: MemoryRun, direction: Direction) -> float:
+    """Return the best score that a run began with: the initial program's, or one of its pool."""
+    scores = [run.history.verdicts[name].score for name in run.history.first]
+    valid = [score for score in scores if score is not None]
+    return max(valid) if direction is Direction.MAXIMISE else min(valid)
+
+
 def improvements(run: MemoryRun, direction: Direction) -> list[tuple[int, float]]:
-    """Return each new best score with the number of the candidate, from 1, that brought it."""
+    """Return each new best score with the number of the candidate, from 1, that brought it.
+
+    A pool's programs are no candidates; what is better than the best of them is new.
+    """
     found: list[tuple[int, float]] = []
-    best = run.history.verdicts[INITIAL].score
+    best = first_score(run, direction)
     verdicts = [event for event in run.events if isinstance(event, Verdict)]
-    scores = [each.score for each in verdicts if each.candidate != INITIAL]
+    scores = [each.score for each in verdicts if each.candidate not in run.history.first]
     for count, score in enumerate(scores, start=1):
-        if score is not None and best is not None and direction.better(score, than=best):
+        if score is not None and direction.better(score, than=best):
             best = score
             found.append((count, score))
     return found
@@ -226,6 +243,18 @@ def _found(job: Job, kept: Sequence[Run]) -> Run | None:
     return next((run for run in kept if all(run.get(k) == v for k, v in key.items())), None)
 
 
+def read_seeds(options: Mapping[str, str]) -> list[int]:
+    """Return the option ``seeds``.
+
+    Raises:
+        UserError: one of them is no whole number.
+    """
+    try:
+        return [int(seed) for seed in options["seeds"].split(",")]
+    except ValueError as error:
+        raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
+
+
 def jobs_of(options: Mapping[str, str]) -> list[Job]:
     """Return the runs to be made, seed by seed.
 
@@ -237,14 +266,10 @@ def jobs_of(options: Mapping[str, str]) -> list[Job]:
         unknown = [each for each in options[key].split(",") if each not in known]
         if unknown:
             raise UserError(f"{key}={unknown[0]} is none of {', '.join(known)}")
-    try:
-        seeds = [int(seed) for seed in options["seeds"].split(",")]
-    except ValueError as error:
-        raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
     jobs = [
         Job(problem=problem, method=method, seed=seed, candidates=candidates)
         for problem in options["problems"].split(",")
-        for seed in seeds
+        for seed in read_seeds(options)
         for method in options["methods"].split(",")
     ]
     for job in {job.method: job for job in jobs}.values():

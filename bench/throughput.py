@@ -104,6 +104,7 @@ def main(arguments: list[str]) -> None:
         [
             "budget.candidates=1000000",
             "budget.seconds=null",
+            "islands.count=1",
             f"pipeline.speculate={options['speculate']}",
         ]
     )

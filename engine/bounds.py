@@ -30,7 +30,7 @@ ARCHIVES = ("none", "structure", "problem")
 CACHES = ("none", "lmcache")
 DRAFTS = ("none", "ngram")
 MODELS = ("vllm", "mutation")
-OPERATORS = ("infill", "rewrite", "diff", "crossover", "repair", "mutation")
+OPERATORS = ("infill", "rewrite", "diff", "crossover", "repair", "verbalized", "mutation")
 OPERATORS_POLICIES = ("fixed", "kl_ucb")
 PARENTS = ("hybrid", "power", "rank", "shinka", "adaevolve", "puct", "thompson")
 CHOICES = ("turns", "ucb")
@@ -99,6 +99,8 @@ def _check_search(search: SearchSettings) -> None:
     _require(
         novelty is None or 0 < novelty <= 1, "search.novelty", novelty, "above 0 and at most 1"
     )
+    known = f"one of {', '.join(EMBEDDINGS)}"
+    _require(search.novelty_by in EMBEDDINGS, "search.novelty_by", search.novelty_by, known)
     known = f"one of {', '.join(ARCHIVES)}"
     _require(search.archive in ARCHIVES, "search.archive", search.archive, known)
     _require(search.failures >= 0, "search.failures", search.failures, "0 or more")
@@ -129,6 +131,16 @@ def _check_islands(islands: IslandSettings) -> None:
         bounds = f"{least} or more" if most == math.inf else f"from {least} to {most}"
         _require(least <= value <= most, f"islands.{key}", value, bounds)
     _require(islands.choice in CHOICES, "islands.choice", islands.choice, " or ".join(CHOICES))
+    limit = islands.most
+    _require(
+        limit is None or islands.count <= limit <= MOST_ISLANDS,
+        "islands.most",
+        limit,
+        f"from islands.count ({islands.count}) to {MOST_ISLANDS}, or null for as many",
+    )
+    below = islands.spawn_below
+    _require(0 < below <= 1, "islands.spawn_below", below, "above 0 and at most 1")
+    _require(islands.spawn_every >= 1, "islands.spawn_every", islands.spawn_every, "1 or more")
 
 
 def _check_pool(pool: PoolSettings) -> None:
@@ -264,9 +276,12 @@ def _check_kind(settings: RunSettings) -> None:
     cache = settings.cache.kind
     must_be = "none with model=mutation, which computes no KV"
     _require(not is_mutation or cache == "none", "cache.kind", cache, must_be)
-    embedding = settings.pool.embedding
     must_be = "ngrams with model=mutation, which has no hidden states"
-    _require(not is_mutation or embedding == "ngrams", "pool.embedding", embedding, must_be)
+    for key, embedding in (
+        ("pool.embedding", settings.pool.embedding),
+        ("search.novelty_by", settings.search.novelty_by),
+    ):
+        _require(not is_mutation or embedding == "ngrams", key, embedding, must_be)
     draft = settings.model.draft
     must_be = "none with model=mutation, which samples no tokens"
     _require(not is_mutation or draft == "none", "model.draft", draft, must_be)

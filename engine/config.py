@@ -30,7 +30,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from engine.bounds import check
 from engine.core import UserError
-from engine.problem import shipped
+from engine.problem import POOL, shipped
 from engine.settings import RunSettings
 
 _CONF = Path(__file__).parent / "conf"
@@ -161,6 +161,8 @@ def _check_known(override: Override, valid: Sequence[str]) -> None:
 
 
 _GROUPS = ("problem", "model", "cache")
+SHIPPED = "shipped"
+"""Among a pool's sources, the pool that comes with the problem."""
 _TEXT_KEYS = (
     "problem.path",
     "model.path",
@@ -211,7 +213,7 @@ def _values(config: DictConfig) -> dict[str, Any]:
     if isinstance(sources, str):  # the one of a command line
         sources = [sources]
     if isinstance(sources, list):
-        sources = [str(_full(each, "pool.sources", "folders")) for each in sources]
+        sources = [str(_source(each, Path(values["problem"]))) for each in sources]
     values["pool"]["sources"] = sources
     model, cache = values["model"], values["cache"]
     ours = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
@@ -228,6 +230,21 @@ def _values(config: DictConfig) -> dict[str, Any]:
     if values["evaluation"]["workers"] is None:
         values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
     return values
+
+
+def _source(given: object, problem: Path) -> Path:
+    """Return a pool's folder in full; ``SHIPPED`` is that of the problem in the folder ``problem``.
+
+    Raises:
+        UserError: the problem has none.
+    """
+    if given != SHIPPED:
+        return _full(given, "pool.sources", "folders")
+    if not (problem / POOL).is_dir():
+        raise UserError(
+            f"pool.sources={SHIPPED}: problem {problem.name} comes with no pool; name a folder"
+        )
+    return problem / POOL
 
 
 def _full(given: object, key: str, must_be: str = "a folder") -> Path:

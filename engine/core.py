@@ -327,6 +327,8 @@ class Proposal:
         partner: of a crossover: the program to combine the parent with.
         repairs: of a repair: the failed attempt at changing the parent that is to be corrected;
             it is not among the failures.
+        rule: by which the parent was chosen, as the parent policy names it; ``given`` where the
+            search was told whom to take.
     """
 
     iteration: int
@@ -342,6 +344,7 @@ class Proposal:
     pending: tuple[Pending, ...] = ()
     partner: Candidate | None = None
     repairs: Attempt | None = None
+    rule: str = "given"
 
     @property
     def partner_id(self) -> str | None:
@@ -400,11 +403,19 @@ class Part(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """A part of a prompt that was tokenised by itself, and is the same wherever it stands."""
+    """A part of a prompt that was tokenised by itself, and is the same wherever it stands.
+
+    Attributes:
+        part: what it holds.
+        text: for people.
+        token_ids: the same as the model sees it.
+        shows: ids of the programs that can be read in it, whole or as changes, in order.
+    """
 
     part: Part
     text: str
     token_ids: tuple[int, ...]
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -433,6 +444,9 @@ class Prompt:
         banned: tokens that a completion may not hold; an infill bans the one that the parent
             goes on with, so that its children differ from it.
         grammar: EBNF that every completion has to follow; None for free text.
+        schema: JSON schema, as text, that every completion has to follow; None for none.
+        at_once: the most programs that one completion may hold, each of them a child. With 1, each
+            child is a completion of its own.
         gap: what an infill leaves out of the parent; None for other operators.
     """
 
@@ -441,12 +455,21 @@ class Prompt:
     max_tokens: int
     banned: tuple[int, ...] = ()
     grammar: str | None = None
+    schema: str | None = None
+    at_once: int = 1
     gap: Gap | None = None
 
     @property
     def token_ids(self) -> tuple[int, ...]:
         """The prompt as the model sees it."""
         return tuple(itertools.chain.from_iterable(block.token_ids for block in self.blocks))
+
+    @property
+    def shows(self) -> tuple[str, ...]:
+        """Ids of the programs that can be read in it, each once, in the order of their places."""
+        return tuple(
+            dict.fromkeys(itertools.chain.from_iterable(block.shows for block in self.blocks))
+        )
 
     @property
     def text(self) -> str:
@@ -482,6 +505,19 @@ class Generation:
         return len(self.token_ids)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parsed:
+    """What an operator reads of one child in a completion.
+
+    Attributes:
+        program: the child's program; None if there is none that is valid Python.
+        probability: that the model says the program has; None where it says none.
+    """
+
+    program: str | None
+    probability: float | None = None
+
+
 class Miss(enum.StrEnum):
     """Why a prompt token had to be computed; see ``engine.inference.misses``."""
 
@@ -497,6 +533,7 @@ class Refusal(enum.StrEnum):
     """Why a child is not evaluated."""
 
     UNPARSED = "unparsed"  # no program could be read from the completion
+    ABSENT = "absent"  # the completion held fewer programs than it was asked for
     UNDEFINED = "undefined"  # it would read a name that nothing defines
     UNCHANGED = "unchanged"  # the same program as its parent, by normalised AST
     DUPLICATE = "duplicate"  # the same program as an earlier child, by normalised AST

@@ -27,13 +27,17 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from engine.budget import Account
-from engine.core import Evaluation, Generation, Refusal
+from engine.core import Evaluation, Refusal
+from engine.embedding import KeptEmbeddings
 from engine.evaluation import SwitchedOff
 from engine.inference import MOST_AT_ONCE, Decoder, Model
-from engine.pipeline import Calls, Flight, Limits, Load, Reader
+from engine.model import make_embedder
+from engine.pipeline import Calls, Flight, Landing, Limits, Load, Reader
 from engine.pipeline.memory import memory_usage
 from engine.prompts import Operator
 from engine.restore import Restored
+from engine.search.features import cell_of
+from engine.search.novelty import Novelty
 from engine.settings import RunSettings
 from engine.store import Child, Event, ScreenOff, Verdict
 from engine.timeline import Timeline
@@ -41,6 +45,7 @@ from engine.timeline_file import Activity, Queue
 
 _PATIENCE = 0.2  # seconds until the loop looks up though nothing was reported: at the clock
 _BETWEEN_LOADS = 0.25  # seconds
+_EMBEDDINGS_KEPT = 1 << 14  # 4 KiB each for n-grams, else four times the model's hidden size
 
 
 class Evaluator(Protocol):
@@ -106,12 +111,6 @@ class Loop:
             most_children=MOST_AT_ONCE,
             workers=settings.evaluation.workers,
         )
-        self._reader = Reader(
-            search=restored.state.search,
-            tokenizer=model,
-            longest_parent=min(each.longest_parent for each in operators.values()),
-            novelty=settings.search.novelty,
-        )
         self._account = Account(settings.budget, self._history)
         self._deadline = time.monotonic() + self._seconds_left()
         self._held_back: list[Child] = []  # candidates, while nothing may overlap
@@ -123,6 +122,7 @@ class Loop:
         for child in self._history.pending():
             self._submit(child)
         with Decoder(model=self._model, timeline=self._timeline, notify=self._bell.set) as decoder:
+            reader = self._new_reader(decoder)
             calls = Calls(
                 settings=self._settings,
                 state=self._restored.state,
@@ -130,24 +130,38 @@ class Loop:
                 operators=self._operators,
                 model=self._model,
                 decoder=decoder,
-                reader=self._reader,
+                reader=reader,
                 limits=self._limits,
                 timeline=self._timeline,
             )
             calls.begin_again(self._restored.unfinished)
-            while self._advance(calls, decoder):
+            while self._advance(calls, decoder, reader):
                 if not decoder.in_flight:
                     self._timeline.model.begin(Activity.AWAIT_EVALUATIONS)
                 self._bell.wait(_PATIENCE)
                 self._bell.clear()
             self._timeline.model.end()
 
-    def _advance(self, calls: Calls, decoder: Decoder) -> bool:
+    def _new_reader(self, decoder: Decoder) -> Reader:
+        settings = self._settings.search
+        novelty = None
+        if settings.novelty is not None:
+            embedder = make_embedder(settings.novelty_by, self._model, decoder=decoder)
+            kept = KeptEmbeddings(embedder, most=_EMBEDDINGS_KEPT)
+            novelty = Novelty(embedder=kept, threshold=settings.novelty)
+        return Reader(
+            search=self._search,
+            tokenizer=self._model,
+            longest_parent=min(each.longest_parent for each in self._operators.values()),
+            novelty=novelty,
+        )
+
+    def _advance(self, calls: Calls, decoder: Decoder, reader: Reader) -> bool:
         """Do what can be done now; return whether there is something to wait for."""
         for ticket, generation in decoder.completed():
-            flight = calls.land(ticket, generation)
-            if flight is not None:
-                self._take(flight, generation)
+            landed = calls.land(ticket, generation)
+            if landed is not None:
+                self._take(*landed, reader)
         news = self._take_verdicts()
         if self._stopped():
             calls.abandon()  # a resumed run generates what is not recorded
@@ -157,22 +171,22 @@ class Loop:
             while not self._is_spent() and (confirmed := calls.judge_guesses(news)):
                 news = set()
                 for flight in confirmed:
-                    for generation in flight.held:
-                        self._take(flight, generation)
+                    for landing in flight.held:
+                        self._take(flight, landing, reader)
             if not self._is_spent():
                 calls.ask(candidates=self._evaluator.in_flight, left=self._account.candidates_left)
         self._timeline.count(Queue.CHILDREN, decoder.in_flight)
         self._observe(calls, decoder)
         return bool(calls.in_flight or self._evaluator.in_flight)
 
-    def _take(self, flight: Flight, generation: Generation) -> None:
-        """Record a child, and have it evaluated if it is worth it."""
-        child = self._reader.child(flight, generation)
-        if child.refusal is None and self._is_spent():
-            child = dataclasses.replace(child, refusal=Refusal.BUDGET)
-        self._record(child)
-        if child.refusal is None:
-            self._held_back.append(child)
+    def _take(self, flight: Flight, landing: Landing, reader: Reader) -> None:
+        """Record a completion's children, and have those evaluated that are worth it."""
+        for child in reader.children(flight, landing):
+            if child.refusal is None and self._is_spent():
+                child = dataclasses.replace(child, refusal=Refusal.BUDGET)
+            self._record(child)
+            if child.refusal is None:
+                self._held_back.append(child)
         if self._settings.pipeline.overlap or not flight.left:
             for each in self._held_back:
                 self._submit(each)
@@ -192,10 +206,12 @@ class Loop:
         """Record the verdicts that are in; return the islands whose candidates they are of."""
         islands = set()
         for candidate_id, evaluation in self._evaluator.completed(timeout=0):
-            self._record(Verdict.of(candidate_id, evaluation))
+            child = self._history.children[candidate_id]
+            assert child.program is not None  # or it had not been submitted
+            cell = cell_of(child.program, evaluation, features=self._search.features)
+            self._record(Verdict.of(candidate_id, evaluation, cell=cell))
             self._verdicts += 1
-            iteration = self._history.children[candidate_id].iteration
-            islands.add(self._history.calls[iteration].island)
+            islands.add(self._history.calls[child.iteration].island)
         self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
         return islands
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from engine.embedding import Embedder, NGramEmbedder
 from engine.inference import (
+    Decoder,
+    DecoderEmbedder,
+    HiddenStatesModel,
     KVServer,
     LanguageModel,
     Model,
@@ -45,12 +48,19 @@ def model_loader(settings: RunSettings) -> Iterator[Callable[[], Model]]:
         yield functools.partial(_load, settings, weights, server)
 
 
-def pool_embedder(settings: RunSettings, model: Model) -> Embedder:
-    """Return what a pool's programs are embedded with."""
-    if settings.pool.embedding == "ngrams":
+def make_embedder(kind: str, model: Model, *, decoder: Decoder | None = None) -> Embedder:
+    """Return what makes vectors of programs.
+
+    Args:
+        kind: ``ngrams`` or ``model``.
+        model: the run's.
+        decoder: that steps the model, if one does.
+    """
+    if kind == "ngrams":
         return NGramEmbedder()
-    assert isinstance(model, LanguageModel)  # ``engine.bounds`` lets no other one through
-    return ModelEmbedder(model)
+    assert isinstance(model, HiddenStatesModel)  # ``engine.bounds`` lets no other one through
+    embedder = ModelEmbedder(model)
+    return embedder if decoder is None else DecoderEmbedder(embedder, decoder)
 
 
 @contextmanager

@@ -20,6 +20,9 @@ anywhere else. It holds four files:
     data of the user's has one function instead, ``with_data(path: Path | None)``, which returns
     an object with those two or three; None stands for the data that come with the problem.
 
+A folder ``pool`` beside them may hold programs to begin with (``engine.pool``). They decide no
+score, so the fingerprint is not theirs too.
+
 Does not cover: running candidates (``engine.evaluation``) and configuration (``engine.config``).
 """
 
@@ -38,6 +41,9 @@ import yaml
 from engine.core import Case, Direction, Feature, KnownScore, Limits, Problem, Stage, UserError
 
 FILES = ("problem.yaml", "statement.md", "initial.py", "evaluator.py")
+POOL = "pool"
+"""The folder of a problem's own pool."""
+
 FULL = "full"
 """Name of every problem's last stage."""
 

@@ -71,6 +71,7 @@ def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dic
             island=call.island,
             choice=Choice(
                 parent=call.parent,
+                rule=call.rule,
                 operator=call.operator,
                 k=call.k,
                 partner=call.partner,

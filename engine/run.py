@@ -30,13 +30,13 @@ from engine.core import INITIAL, Feature, Problem, UserError
 from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import Model, prepare
 from engine.loop import Loop
-from engine.model import model_loader, pool_embedder
+from engine.model import make_embedder, model_loader
 from engine.pool import PoolReading, read_sources, seeds
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
 from engine.restore import archive_features, new_cascade, replay, restore, told_cascade
-from engine.search.features import measure
+from engine.search.features import cell_of, measure
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
 from engine.timeline import Timeline
@@ -81,13 +81,13 @@ def _start(settings: RunSettings) -> int:
         model_loader(settings) as load,  # what it starts does so while the rest does
         EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
     ):
-        verdict = _first_verdict(new_cascade(settings, problem, pool), problem)
+        verdict = _first_verdict(new_cascade(settings, problem, pool), problem, features)
         _check_features(features, problem, verdict)
         _check_sandbox(settings, pool, cores)
         with closing(load()) as model:
             operators = _operators(settings, problem, model)
             _check_length(problem, model, operators)
-            begun = _seeds(settings, reading, problem, pool, model, operators)
+            begun = _seeds(settings, reading, problem, pool, model, operators, features)
             session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
             create_run(
                 folder,
@@ -228,7 +228,9 @@ def _check_sandbox(settings: RunSettings, pool: EvaluatorPool, cores: Sequence[i
     _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
 
 
-def _first_verdict(cascade: Cascade, problem: Problem) -> Verdict:
+def _first_verdict(
+    cascade: Cascade, problem: Problem, features: Sequence[Feature] | None
+) -> Verdict:
     """Evaluate the initial program at every stage: a stage that it fails would fail them all."""
     cascade.submit(candidate_id=INITIAL, program=problem.initial_program, iteration=-1)
     ((_, evaluation),) = cascade.completed(timeout=None)
@@ -237,18 +239,21 @@ def _first_verdict(cascade: Cascade, problem: Problem) -> Verdict:
             f"the initial program of {problem.folder} fails: {evaluation.message}; a run needs one "
             "with a score"
         )
-    return Verdict.of(INITIAL, evaluation, program=problem.initial_program)
+    program = problem.initial_program
+    cell = cell_of(program, evaluation, features=features)
+    return Verdict.of(INITIAL, evaluation, program=program, cell=cell)
 
 
 def _check_features(features: Sequence[Feature] | None, problem: Problem, verdict: Verdict) -> None:
     """Refuse an archive in which the initial program has no cell: nothing could be a parent."""
+    if features is None or verdict.cell is not None:
+        return
     values = measure(problem.initial_program, metrics=verdict.metrics)
-    for feature in features or ():
-        if math.isnan(values.get(feature.name, math.nan)):
-            raise UserError(
-                f"the initial program of {problem.folder} has no feature {feature.name!r}; it has "
-                f"{', '.join(sorted(values))}: give one of them in problem.yaml"
-            )
+    lacks = next(each.name for each in features if math.isnan(values.get(each.name, math.nan)))
+    raise UserError(
+        f"the initial program of {problem.folder} has no feature {lacks!r}; it has "
+        f"{', '.join(sorted(values))}: give one of them in problem.yaml"
+    )
 
 
 def _operators(settings: RunSettings, problem: Problem, model: Model) -> Mapping[str, Operator]:
@@ -281,6 +286,7 @@ def _seeds(
     pool: EvaluatorPool,
     model: Model,
     operators: Mapping[str, Operator],
+    features: Sequence[Feature] | None,
 ) -> list[Event]:
     """Evaluate the programs that the run is to begin with besides the initial one."""
     longest = min(operator.longest_parent for operator in operators.values())
@@ -289,10 +295,11 @@ def _seeds(
         reading,
         problem=problem,
         evaluators=pool,
-        embedder=pool_embedder(settings, model),
+        embedder=make_embedder(settings.pool.embedding, model),
         fits=lambda program: len(model.encode(program)) <= longest,
         islands=settings.islands.count,
         seed=settings.seed,
+        features=features,
     )
 
 

@@ -19,7 +19,8 @@ class ModelSettings:
         path: folder or hub id of the weights; None for the embedded SmolLM2-135M-Instruct.
         cache_dir: folder in which the embedded model is kept.
         max_model_len: the longest prompt plus completion, in tokens.
-        max_tokens: the longest answer of the operators that ask for whole programs or diffs.
+        max_tokens: the longest answer of the operators that ask for whole programs or diffs; for
+            one that lists K programs, K times as many, up to half of the context.
         kv_cache_gb: memory for the prefix cache on a CPU, in GiB.
         gpu_memory_utilization: share of the GPU's memory for weights and cache.
         threads: CPU threads of the model; None for all that this process may use.
@@ -88,8 +89,10 @@ class SearchSettings:
         temperature_max: that of the last one.
         prefer_cached: how far from the drawn parent's score, as a share of the span of the scores,
             that of another may be that is taken because more of its prompt is cached; 0: never.
-        novelty: the largest cosine that a child's embedding, of syntax n-grams, may have with one
-            of its island's programs; None for any.
+        novelty: the largest cosine that a child's embedding may have with one of its island's
+            programs; None for any.
+        novelty_by: what the embeddings are of: ``ngrams`` of their syntax, or the hidden states of
+            the served ``model``, whose cosines are larger; see ``engine.search.novelty``.
         archive: which archive of MAP-Elites an island's parents are the elites of: ``none``, one
             over ``structure``, or over the features that the ``problem`` names; see
             ``engine.search.features``.
@@ -106,6 +109,7 @@ class SearchSettings:
     temperature_max: float
     prefer_cached: float
     novelty: float | None
+    novelty_by: str
     archive: str
     failures: int
     parent: ParentSettings
@@ -133,18 +137,25 @@ class IslandSettings:
     """Populations that evolve side by side; see ``engine.search.search``.
 
     Attributes:
-        count: how many.
+        count: how many a run begins with.
         migrate_every: iterations of an island after which its best programs join the next one,
             in a ring; 0 for never.
         migrants: how many of them.
         choice: which of those that may call next has the room: they take ``turns``, or ``ucb``,
             AdaEvolve's; see ``engine.search.parents.islands``.
+        most: how many there may be at last, where further ones are opened; None for ``count``. See
+            ``engine.search.spawning``, for the next two as well.
+        spawn_below: one is opened while a smaller share of all children improve their islands.
+        spawn_every: children that are judged between two that are opened, at least.
     """
 
     count: int
     migrate_every: int
     migrants: int
     choice: str
+    most: int | None
+    spawn_below: float
+    spawn_every: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

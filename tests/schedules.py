@@ -11,7 +11,9 @@ import contextlib
 import hashlib
 import heapq
 import itertools
+import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from table_fan import TableFan
 
-from engine.bounds import CHOICES, LAYOUTS, OPERATORS_POLICIES, SPECULATION, WIDTHS
+from engine.bounds import CHOICES, EMBEDDINGS, LAYOUTS, OPERATORS_POLICIES, SPECULATION, WIDTHS
 from engine.core import (
     INITIAL,
     Candidate,
@@ -34,8 +38,9 @@ from engine.core import (
 )
 from engine.inference import EngineLoad, Sampling
 from engine.loop import Loop
-from engine.prompts import Crossover, Repair, Rewrite
-from engine.restore import restore, told_cascade
+from engine.prompts import Crossover, Repair, Rewrite, Verbalized
+from engine.restore import archive_features, restore, told_cascade
+from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
 from engine.timeline import Timeline
@@ -45,6 +50,7 @@ AMPLE = 1 << 20
 """Room in the context for whatever a prompt is to show."""
 _MOST_EVENTS = 60  # of a session that dies or is stopped
 _LATE = 20  # times as long as other verdicts
+_LIST = re.compile(r"Number of versions: (\d+)\.")
 _HANGS = 120.0  # seconds that no session has taken, however busy the machine
 
 
@@ -128,6 +134,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             k=rng.randint(1, 6),
             prefer_cached=rng.choice([0.0, 0.0, 0.0, 0.3]),
             novelty=rng.choice([None, None, None, 0.999]),
+            novelty_by=random.Random(f"novelty of {seed}").choice(EMBEDDINGS),
             failures=rng.randint(0, 2),
             archive=others.choice(["none", "none", "problem"]),
             **_operators(seed),
@@ -139,6 +146,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             migrate_every=rng.randint(0, 3),
             migrants=rng.randint(1, 2),
             choice=others.choice(CHOICES),
+            **_further_islands(seed),
         ),
         pipeline=replace(
             defaults.pipeline,
@@ -187,19 +195,31 @@ def _guessing(schedule: Schedule) -> Schedule:
     settings = replace(
         settings,
         pipeline=pipeline,
-        islands=replace(settings.islands, count=1),
+        islands=replace(settings.islands, count=1, most=None if settings.seed % 10 else 2),
         prompts=replace(settings.prompts, history_tokens=2000),
     )
     return replace(schedule, settings=settings, context=AMPLE, step=0.0, verdict=0.02)
 
 
 def _operators(seed: int) -> dict[str, Any]:
-    """Return a mix: of all that the model can follow, or of one."""
-    rng = random.Random(f"operators of {seed}")
+    """Return a mix: of all that the model can follow, of some, or of one."""
+    rng, lists = random.Random(f"operators of {seed}"), random.Random(f"lists of {seed}")
     others = {"crossover": 0.5, "repair": 0.5} if rng.random() < 0.5 else {}
+    if lists.random() < 0.4:
+        others["verbalized"] = lists.choice([0.5, 4.0])
     return {
         "operators": {"rewrite": 1.0, **others},
         "operators_policy": rng.choice(OPERATORS_POLICIES),
+    }
+
+
+def _further_islands(seed: int) -> dict[str, Any]:
+    """Return whether further islands are opened; if so, soon, as these runs are short."""
+    rng = random.Random(f"further islands of {seed}")
+    return {
+        "most": rng.choice([None, None, 4, 6]),
+        "spawn_below": rng.choice([0.4, 1.0]),
+        "spawn_every": rng.randint(1, 12),
     }
 
 
@@ -214,7 +234,7 @@ def live(schedule: Schedule, problem: Problem, folder: Path) -> Life:
         write_config=lambda path: path.touch(),
         events=[
             Session(number=0, engine="0", fingerprint="f"),
-            Verdict.of(INITIAL, first, program="def f(x):\n    return x\n"),
+            first_verdict(schedule.settings, problem, first),
         ],
     )
     asked: list[Asked] = []
@@ -234,6 +254,13 @@ def live(schedule: Schedule, problem: Problem, folder: Path) -> Life:
     return Life(events=events, history=restored.state.history, asked=asked, steps=steps)
 
 
+def first_verdict(settings: RunSettings, problem: Problem, evaluation: Evaluation) -> Verdict:
+    """Return the verdict on a small initial program, in its cell."""
+    program = "def f(x):\n    return x\n"
+    cell = cell_of(program, evaluation, features=archive_features(settings, problem))
+    return Verdict.of(INITIAL, evaluation, program=program, cell=cell)
+
+
 def _loop(
     schedule: Schedule,
     problem: Problem,
@@ -247,11 +274,12 @@ def _loop(
     parts: dict[str, Any] = {"model": model}
     operators = {
         kind.name: kind(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
-        for kind in (Doubtful, DoubtfulCrossover, DoubtfulRepair)
+        for kind in (Doubtful, DoubtfulCrossover, DoubtfulRepair, Verbalized)
         if kind.name in settings.search.operators
     }
     for operator in operators.values():
-        operator.share = schedule.hopeless
+        if isinstance(operator, Doubtful):
+            operator.share = schedule.hopeless
     with Timeline(folder / TIMELINE) as timeline, LatePool(schedule, rng, ring=bell.set) as pool:
         Loop(
             settings=settings,
@@ -313,7 +341,28 @@ def digest(*parts: object) -> bytes:
 
 def answer(number: int, prompt: str, seed: int) -> str:
     """Return what the model writes for the call of this number: mostly a program of its own."""
-    chance = digest(prompt, seed)
+    lists = _LIST.search(prompt.rpartition("<turn>")[2])
+    if lists is not None:
+        return _listed(number, prompt, seed, asked=int(lists[1]))
+    return f"call {number}\n```python\n{_program(prompt, seed)}\n```"
+
+
+def _listed(number: int, prompt: str, seed: int, *, asked: int) -> str:
+    """Return a list of programs: as many as are asked for, or fewer, or one more."""
+    chance = digest("list", prompt, seed)[0]
+    count = asked if chance < 96 else chance % (2 if chance < 160 else asked + 2)
+    if not count:
+        return f'{{"responses": [], "call": {number}}}'
+    entries = [
+        json.dumps({"code": _program(prompt, seed, place), "probability": 1 / count})
+        for place in range(count)
+    ]
+    # Nobody asked for the number; it stands in the first line, which no cut leaves out.
+    return f'{{"responses": [{{"call": {number},\n' + ",\n".join(entries)[1:] + "]}"
+
+
+def _program(prompt: str, *chances: int) -> str:
+    chance = digest(prompt, *chances)
     value = int.from_bytes(chance[1:5], "big")
     body = f"    y = x\n    return y * {value}"
     if chance[0] < 15:
@@ -322,7 +371,7 @@ def answer(number: int, prompt: str, seed: int) -> str:
         body = "    return x * 7"
     elif chance[0] < 45:
         body = "    return z"
-    return f"call {number}\n```python\ndef f(x):\n{body}\n```"
+    return f"def f(x):\n{body}"
 
 
 class Fan(TableFan):
@@ -342,6 +391,7 @@ class Model:
     """A language model, one character a token, that writes at random speed."""
 
     block_size = 16
+    hidden_size = 64
 
     def __init__(
         self, schedule: Schedule, rng: random.Random, *, number: int, asked: list[Asked]
@@ -362,6 +412,14 @@ class Model:
 
     def chat_frame(self, *, system: str) -> ChatFrame:
         return ChatFrame(opening=f"{system}\n", closing="<answer>", turn="<turn>")
+
+    def mean_hidden_states(self, prompts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Return a vector for each text, one of 64; the children go on meanwhile."""
+        assert threading.current_thread().name == "decoder"
+        self.step()
+        kinds = [digest("kind", tuple(each))[0] % 64 for each in prompts]
+        vectors = [np.random.default_rng(kind).normal(size=self.hidden_size) for kind in kinds]
+        return np.array(vectors, dtype=np.float32)
 
     def cached_tokens(self, token_ids: Sequence[int]) -> int:
         return digest(tuple(token_ids[-60:]))[0]

@@ -66,7 +66,15 @@ def test_the_defaults_of_the_evaluation() -> None:
 
 def test_the_defaults_of_the_islands_and_the_pipeline() -> None:
     settings = config.resolve([])
-    assert settings.islands == IslandSettings(count=1, migrate_every=15, migrants=5, choice="turns")
+    assert settings.islands == IslandSettings(
+        count=4,
+        migrate_every=15,
+        migrants=5,
+        choice="turns",
+        most=None,
+        spawn_below=0.015,
+        spawn_every=30,
+    )
     usual = PipelineSettings(
         overlap=True,
         speculate="auto",

@@ -51,6 +51,10 @@ MODES = {
         *("islands.count=3", "islands.migrate_every=2", "pipeline.overlap=false"),
         *("islands.choice=ucb", "search.archive=problem"),
     ),
+    "further": (
+        *("islands.count=2", "islands.migrate_every=2", "pipeline.overlap=false"),
+        *("islands.most=4", "islands.spawn_below=0.1", "islands.spawn_every=60"),
+    ),
 }
 
 
@@ -133,6 +137,7 @@ KINDS = [
         )
     ),
     ("stable", "turboevolve", "archive"),
+    ("stable", "turboevolve", "further"),
 ]
 
 
@@ -164,7 +169,7 @@ def beginning() -> list[Event]:
     first = Evaluation(score=0.5, failure=None, metrics={"score": 0.5, "quick.score": 0.5})
     return [
         Session(number=0, engine="0", fingerprint="f"),
-        Verdict.of(INITIAL, first, program="def f(x):\n    return x\n"),
+        Verdict.of(INITIAL, first, program="def f(x):\n    return x\n", cell=(4,)),
     ]
 
 
@@ -274,6 +279,8 @@ def test_the_prompts_are_those_of_the_layout(settings: RunSettings, whole: list[
 def test_islands_take_turns_or_are_chosen_and_their_best_wander(
     settings: RunSettings, whole: list[Event]
 ) -> None:
+    if settings.islands.most is not None:
+        pytest.skip("the ring grows")
     calls = [event for event in whole if isinstance(event, Call)]
     count = settings.islands.count
     turns = [number % count for number in range(len(calls))]
@@ -287,6 +294,18 @@ def test_islands_take_turns_or_are_chosen_and_their_best_wander(
     assert origins if settings.search.archive != "none" else len(origins) == count * (count > 1)
     for call in came:
         assert (home[call.parent.split(".")[0]] + 1) % count == call.island  # one step in the ring
+
+
+def test_further_islands_are_next_when_they_are_opened(
+    settings: RunSettings, whole: list[Event]
+) -> None:
+    if settings.islands.most is None:
+        pytest.skip("none are opened")
+    order = [event.island for event in whole if isinstance(event, Call)]
+    first = [order.index(island) for island in range(4)]
+    assert first[:2] == [0, 1] and 2 < first[2] < first[3]
+    assert order[: first[2]] == [number % 2 for number in range(first[2])]
+    assert {*order[first[3] :]} == {0, 1, 2, 3}
 
 
 def test_a_call_knows_all_verdicts_of_its_islands_iterations(whole: list[Event]) -> None:

@@ -20,6 +20,11 @@ CANDIDATES = 60
 MEASURED = ("seconds", "llm_seconds", "peak_bytes")
 PHASES = ("pipeline.overlap=false",)
 OVERLAP = ("pipeline.speculate=false",)
+FURTHER = (
+    *PHASES,
+    *("islands.count=2", "islands.migrate_every=2", "islands.choice=ucb"),
+    *("islands.most=4", "islands.spawn_below=0.5", "islands.spawn_every=10", "search.k=4"),
+)
 Event = tuple[str, str, dict[str, Any]]
 
 
@@ -95,7 +100,26 @@ def test_guesses_change_no_child_and_no_verdict(in_phases: list[Event], tmp_path
 def test_a_run_killed_again_and_again_does_what_it_would_have_done(
     in_phases: list[Event], tmp_path: Path, mode: tuple[str, ...], moments: tuple[int, ...]
 ) -> None:
-    folder, scratch = tmp_path / "run", tmp_path / "scratch"
+    assert decided(killed(tmp_path / "run", *mode, moments=moments)) == decided(in_phases)
+
+
+def test_islands_are_opened_at_the_same_places_when_a_run_is_killed(tmp_path: Path) -> None:
+    whole = finished(tmp_path / "whole", *FURTHER)
+    order = [fields["island"] for kind, _, fields in whole if kind == "call"]
+    assert {*order} == {0, 1, 2, 3} and order.index(2) < order.index(3)
+    opened = next(
+        place
+        for place, (kind, _, fields) in enumerate(whole)
+        if kind == "call" and fields["island"] == 3
+    )
+    # Before the last one is opened, just after its first call, and later.
+    moments = (opened - 3, opened + 2, opened + 30)
+    assert decided(killed(tmp_path / "run", *FURTHER, moments=moments)) == decided(whole)
+
+
+def killed(folder: Path, *mode: str, moments: tuple[int, ...]) -> list[Event]:
+    """Return the events of a run that was killed at these numbers of events."""
+    scratch = folder.parent / "scratch"
     for moment in moments:
         begun = [f"resume={folder}"] if folder.exists() else arguments(folder, *mode)
         process = start(
@@ -105,8 +129,9 @@ def test_a_run_killed_again_and_again_does_what_it_would_have_done(
     done = run(f"resume={folder}", scratch=scratch)
     assert done.returncode == 0, done.stderr
     assert_complete(folder, candidates=CANDIDATES)
-    assert sum(kind == "session" for kind, _, _ in events(folder)) == len(moments) + 1
-    assert decided(events(folder)) == decided(in_phases)
+    found = events(folder)
+    assert sum(kind == "session" for kind, _, _ in found) == len(moments) + 1
+    return found
 
 
 def kill_at(process: subprocess.Popen[str], folder: Path, *, moment: int) -> None:

@@ -67,6 +67,7 @@ def call(proposal: Proposal, *, known: int, guessed: bool = False) -> Call:
         iteration=proposal.iteration,
         island=proposal.island,
         parent=proposal.parent.id,
+        rule=proposal.rule,
         operator=proposal.operator,
         k=proposal.k,
         known=known,

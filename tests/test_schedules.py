@@ -6,7 +6,9 @@ Each test lives through ten schedules (``schedules.py``) and then reads their lo
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,10 +19,11 @@ import pytest
 from schedules import AMPLE, Life, Model, Schedule, answer, drawn, live
 
 from engine import config, loop
-from engine.core import INITIAL, Failure, Feature, Problem
+from engine.core import INITIAL, Failure, Feature, Problem, Refusal
 from engine.inference import MOST_AT_ONCE
 from engine.problem import load_problem
 from engine.restore import replay, restore
+from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Verdict
 from engine.timeline_file import MODEL, TIMELINE, Kind, read_timeline
@@ -83,7 +86,10 @@ def test_each_schedule_leaves_a_log_that_adds_up(
         assert_in_turn(life)
         assert_the_search_had_its_way(schedule, problem, life)
         assert_the_second_program_is_one_that_was_known(schedule, life)
+        assert_calls_say_what_they_show(schedule, life)
+        assert_verdicts_have_their_cells(schedule, problem, life)
         assert_answers_are_those_of_the_recorded_prompts(life)
+        assert_lists_become_children(life)
         assert_guesses_show_what_is_pending(schedule, life)
         assert_nothing_overlaps_that_may_not(schedule, life)
         assert_the_model_does_one_thing_at_a_time(folder / TIMELINE)
@@ -156,6 +162,7 @@ def assert_the_search_had_its_way(schedule: Schedule, problem: Problem, life: Li
             proposal = told.state.search.ask(event.iteration, island=event.island)
             drawn = event.parent if event.preference is None else event.preference.drawn
             assert (proposal.parent.id, proposal.operator) == (drawn, event.operator)
+            assert event.rule == ("cached" if event.preference is not None else proposal.rule)
             assert event.guessed or event.preference is not None or proposal.k == event.k
             chosen = (proposal.partner_id, proposal.repairs_id)
             assert event.preference is not None or chosen == (event.partner, event.repairs)
@@ -184,6 +191,32 @@ def assert_the_second_program_is_one_that_was_known(schedule: Schedule, life: Li
             assert ("# Broken program" in last) == (call.repairs is not None)
 
 
+def assert_calls_say_what_they_show(schedule: Schedule, life: Life) -> None:
+    """A call lists each program that its prompt shows besides the parent, once, and no other."""
+    history = life.history
+    for call in history.calls.values():
+        assert call.rule in {"elite", "uniform", "weighted", "repair", "cached"}
+        shown = set(call.shown)
+        assert len(shown) == len(call.shown) and call.parent not in shown
+        titles = set(re.findall(r"^# Program (\S+), score ", call.prompt, re.MULTILINE))
+        assert titles <= shown | {call.parent}
+        for each in shown:
+            verdict = history.verdicts.get(each)  # none where it was refused after all
+            if verdict is None or verdict.failure is None:  # of others, the change is shown
+                assert history.program_of(each).strip() in call.prompt
+        if schedule.context == AMPLE:
+            assert {call.partner, call.repairs} - {None} <= shown
+
+
+def assert_verdicts_have_their_cells(schedule: Schedule, problem: Problem, life: Life) -> None:
+    """Each score stands in a cell where there is an archive, and nothing else does."""
+    features = problem.features if schedule.settings.search.archive == "problem" else None
+    for name, verdict in life.history.verdicts.items():
+        program, evaluation = life.history.program_of(name), verdict.evaluation()
+        assert verdict.cell == cell_of(program, evaluation, features=features)
+        assert (verdict.cell is None) == (features is None or verdict.score is None)
+
+
 def assert_answers_are_those_of_the_recorded_prompts(life: Life) -> None:
     """Each child answers its call's prompt, with its seed, also after a resume or a right guess."""
     for child in life.history.children.values():
@@ -194,10 +227,32 @@ def assert_answers_are_those_of_the_recorded_prompts(life: Life) -> None:
             asked = life.asked[number]
             assert asked.prompt == call.prompt
             assert set(asked.seeds) <= set(call.seeds)
-            whole = answer(number, call.prompt, call.seeds[child.index])
+            lists = call.operator == "verbalized"
+            seed = asked.seeds[0] if lists else call.seeds[child.index]
+            whole = answer(number, call.prompt, seed)
             assert whole.startswith(child.completion)
             assert (whole == child.completion) == (child.finish_reason == "stop")
             assert child.prompt_tokens == call.prompt_tokens == len(call.prompt)
+
+
+def assert_lists_become_children(life: Life) -> None:
+    """Each child of a list has the program of its place, and the others are absent."""
+    for call in life.history.calls.values():
+        if call.operator != "verbalized" or call.k == 1:
+            continue
+        codes: list[str] = []
+        for index in range(call.k):
+            child = life.history.children[f"{call.iteration}.{index}"]
+            if child.completion:
+                number = _number(child)
+                (seed,) = life.asked[number].seeds
+                entries = json.loads(answer(number, call.prompt, seed))["responses"]
+                codes = [each["code"] + "\n" for each in entries]
+            assert (child.rank is None) == (child.refusal is Refusal.ABSENT)
+            if child.rank is not None:
+                code = codes[child.rank]
+                assert child.program == (None if child.refusal is Refusal.UNPARSED else code)
+                assert child.probability == 1 / len(codes)
 
 
 def assert_guesses_show_what_is_pending(schedule: Schedule, life: Life) -> None:
@@ -279,13 +334,20 @@ def assert_tokens_add_up(life: Life) -> None:
         (each.generated_tokens, each.prompt_tokens, each.cached_prompt_tokens)
         for each in history.given_up
     ]
-    # A call without a word may be either.
-    assert +Counter(filter(any, wasted)) == +Counter(filter(any, given_up))
-    assert len(life.asked) == len(history.calls) + len(given_up)
+    if any(len(asked.seeds) == 1 for asked in life.asked):  # perhaps a list, asked for again
+        assert _added(wasted) == _added(given_up)
+    else:
+        # A call without a word may be either.
+        assert +Counter(filter(any, wasted)) == +Counter(filter(any, given_up))
+        assert len(life.asked) == len(history.calls) + len(given_up)
     whole = sum(each.generated_tokens for asked in life.asked for each in asked.fan.taken)
     assert history.generated_tokens + sum(tokens for tokens, _, _ in given_up) == whole
     seconds = history.llm_seconds + sum(each.llm_seconds for each in history.given_up)
     assert seconds == pytest.approx(life.steps)
+
+
+def _added(costs: list[tuple[int, int, int]]) -> list[int]:
+    return [sum(each) for each in zip(*costs, strict=True)] or [0, 0, 0]
 
 
 def assert_limits_hold(schedule: Schedule, life: Life) -> None:
@@ -303,7 +365,9 @@ def _events(life: Life) -> list[Event]:
 
 def _number(child: Child) -> int:
     """Return the number of the call that a child says it answers."""
-    return int(child.completion.partition("\n")[0].removeprefix("call "))
+    said = re.search(r'call"?:? (\d+)', child.completion.partition("\n")[0])
+    assert said is not None
+    return int(said[1])
 
 
 def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
@@ -327,9 +391,23 @@ def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
         for call in history.calls.values()
     )
     asked = [*history.calls.values()]
+    further = [call for call in asked if call.island >= schedule.settings.islands.count]
+    totals["opened islands"] += len({call.island for call in further})
+    totals["guesses of opened islands"] += sum(call.guessed for call in further)
     totals.update(call.operator for call in asked)
     totals.update(f"guessed {call.operator}" for call in asked if call.guessed)
     totals["guesses on guesses"] += sum(bool(call.ahead) for call in history.calls.values())
+    lists = {call.iteration for call in asked if call.operator == "verbalized"}
+    totals["second answers"] += sum(
+        child.index > 0 and bool(child.completion) and child.iteration in lists
+        for child in history.children.values()
+        if schedule.is_clean
+    )
+    totals["shown"] += sum(len(call.shown) for call in asked)
+    totals.update(f"rule {call.rule}" for call in asked)
+    totals["cells"] += sum(verdict.cell is not None for verdict in history.verdicts.values())
+    if schedule.settings.search.novelty_by == "model":
+        totals["similar by the model"] += history.refusals[Refusal.SIMILAR]
     totals["aborted"] += sum(c.finish_reason == "abort" for c in history.children.values())
     totals["crashes"] += sum(v.failure is Failure.CRASH for v in history.verdicts.values())
     totals.update(f"refused: {reason}" for reason in history.refusals.elements())
@@ -350,8 +428,20 @@ def test_all_of_that_did_happen(totals: Counter[str]) -> None:
         "warmer parents": 5,
         "aborted": 50,
         "crashes": 50,
+        "shown": 2000,
+        "cells": 300,
+        "rule uniform": 50,
+        "rule weighted": 200,
+        "rule cached": 10,
+        "similar by the model": 10,
         "crossover": 100,
+        "verbalized": 100,
+        "guessed verbalized": 25,
+        "second answers": 10,
+        "refused: absent": 50,
         "repair": 50,
+        "opened islands": 50,
+        "guesses of opened islands": 10,
         "guessed crossover": 10,
         "guessed repair": 3,
         **{f"refused: {reason}": 20 for reason in ("budget", "duplicate", "undefined", "unparsed")},

@@ -1,7 +1,7 @@
 """Inference: vLLM in this process; the only package that imports vllm."""
 
 from engine.inference.decoder import Decoder
-from engine.inference.embedding import ModelEmbedder
+from engine.inference.embedding import DecoderEmbedder, HiddenStatesModel, ModelEmbedder
 from engine.inference.environment import is_cpu_build, prepare
 from engine.inference.fanout import FanOut, Sampling
 from engine.inference.kv_server import KVServer, KVTransfer, kv_server, kv_transfer
@@ -16,8 +16,10 @@ __all__ = [
     "CallMisses",
     "Children",
     "Decoder",
+    "DecoderEmbedder",
     "EngineLoad",
     "FanOut",
+    "HiddenStatesModel",
     "KVServer",
     "KVTransfer",
     "LanguageModel",

@@ -3,7 +3,7 @@
 The counterpart of ``engine.evaluation.EvaluatorPool``: `Decoder.submit` and `Decoder.abort` never
 wait for the engine, whose steps follow each other in the thread as long as there is anything to
 decode; `Decoder.completed` returns the children that are done, whichever call they belong to. All
-calls share one batch.
+calls share one batch. What else needs the engine is run there by `Decoder.run`, which does wait.
 
 The engine has no locks, so what is asked of it is queued and done between two steps. The one lock
 here guards two lists and is held for microseconds.
@@ -15,18 +15,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from engine.core import Generation
 from engine.inference.fanout import Sampling
 from engine.inference.model import Children, Model
-from engine.timeline import Timeline
+from engine.timeline import Timeline, Track
 from engine.timeline_file import Activity
 
 IsOver = Callable[[str], bool]
 """Whether an answer that begins with this text need not go on."""
+
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -58,8 +61,10 @@ class Decoder:
         self._change = threading.Condition()
         self._commands: list[Callable[[], None]] = []
         self._finished: list[tuple[int, Generation]] = []
+        self._awaited: list[Future[Any]] = []  # of `run`
         self._error: BaseException | None = None
         self._closing = False
+        self._ended = False
         self._in_flight = 0
         self._calls: dict[int, _Call] = {}  # the thread's own
         self._thread = threading.Thread(target=self._work, name="decoder", daemon=True)
@@ -107,6 +112,34 @@ class Decoder:
                     each.fan.abort(index)
 
         self._do(end)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Run ``work`` in the thread, between two steps, and return what it returns.
+
+        It may step the model: the calls go on meanwhile. What it raises ends nothing but itself.
+
+        Raises:
+            BaseException: what ``work`` raised, or what ended the thread.
+            RuntimeError: the decoder was closed before ``work`` began.
+        """
+        result: Future[T] = Future()
+
+        def perform() -> None:
+            try:
+                with self._stepping():
+                    value = work()
+            except BaseException as error:  # raised again where the result is awaited
+                result.set_exception(error)
+            else:
+                result.set_result(value)
+
+        with self._change:
+            if self._ended:
+                raise self._end()
+            self._awaited.append(result)
+            self._commands.append(perform)
+            self._change.notify()
+        return result.result()
 
     def completed(self) -> list[tuple[int, Generation]]:
         """Return the children that are done since the last time, each with its call.
@@ -158,6 +191,20 @@ class Decoder:
             with self._change:
                 self._error = error
             self._notify()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Tell those that wait for `run` that nothing is run any more."""
+        with self._change:
+            self._ended = True
+            awaited, self._awaited = self._awaited, []
+        for each in awaited:
+            if not each.done():
+                each.set_exception(self._end())
+
+    def _end(self) -> BaseException:
+        return RuntimeError("the decoder is closed") if self._error is None else self._error
 
     def _next_commands(self) -> list[Callable[[], None]] | None:
         """Return what is to be done before the next step, waiting if there is none; None: end."""
@@ -165,12 +212,12 @@ class Decoder:
             while not (self._commands or self._calls or self._closing):
                 self._change.wait()
             commands, self._commands = self._commands, []
+            self._awaited = [each for each in self._awaited if not each.done()]
             return None if self._closing else commands
 
     def _step(self) -> None:
         if any(call.fan.request_ids for call in self._calls.values()):
-            first = min(call.iteration for call in self._calls.values())
-            with self._timeline.model.begin(Activity.STEP, iteration=first):
+            with self._stepping():
                 self._model.step()
             for call in self._calls.values():
                 _end_early(call)
@@ -184,6 +231,11 @@ class Decoder:
             with self._change:
                 self._finished += finished
             self._notify()
+
+    def _stepping(self) -> Track:
+        """Record, as a context manager, that the model steps, for the first of the iterations."""
+        first = min((call.iteration for call in self._calls.values()), default=-1)
+        return self._timeline.model.begin(Activity.STEP, iteration=first)
 
 
 def _end_early(call: _Call) -> None:

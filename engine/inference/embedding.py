@@ -6,20 +6,24 @@ scaled to length 1. A text that leaves no room for a sampled token is cut at its
 Mean hidden states of a language model lie close together: with SmolLM2-135M-Instruct the initial
 programs of the shipped problems have cosines of 0.91 to 1.00 with each other, and one with a
 constant changed over 0.999 with itself, so a threshold that tells near-copies has to be chosen for
-a model. Does not cover keeping vectors: ``engine.embedding.KeptEmbeddings``.
+a model. In a run the decoder's thread steps the model, so texts are embedded there, beside the
+calls that decode (`DecoderEmbedder`). Does not cover keeping vectors:
+``engine.embedding.KeptEmbeddings``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.embedding import Vectors, directions
+from engine.embedding import Embedder, Vectors, directions
+from engine.inference.decoder import Decoder
 
 
+@runtime_checkable
 class HiddenStatesModel(Protocol):
     """What the embedder needs of `engine.inference.LanguageModel`."""
 
@@ -57,3 +61,25 @@ class ModelEmbedder:
         if prompts:
             result[list(prompts)] = self._model.mean_hidden_states(list(prompts.values()))
         return directions(result)
+
+
+class DecoderEmbedder:
+    """Has another embedder make its vectors in a decoder's thread, and waits for them."""
+
+    def __init__(self, embedder: Embedder, decoder: Decoder) -> None:
+        """Take an embedder of the decoder's model."""
+        self._embedder = embedder
+        self._decoder = decoder
+
+    @property
+    def dimensions(self) -> int:
+        """Length of the vectors."""
+        return self._embedder.dimensions
+
+    def embed(self, programs: Sequence[str]) -> Vectors:
+        """Return a vector for each program, shape (len(programs), dimensions).
+
+        Raises:
+            BaseException: see `Decoder.run`.
+        """
+        return self._decoder.run(lambda: self._embedder.embed(programs))

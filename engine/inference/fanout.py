@@ -25,6 +25,7 @@ class Sampling:
     max_tokens: int
     banned: tuple[int, ...] = ()
     grammar: str | None = None
+    schema: str | None = None
 
 
 class FanOut:
@@ -157,12 +158,16 @@ def sampling_params(sampling: Sampling) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    grammar = sampling.grammar
+    form = None
+    if sampling.grammar is not None:
+        form = StructuredOutputsParams(grammar=sampling.grammar)
+    elif sampling.schema is not None:
+        form = StructuredOutputsParams(json=sampling.schema)
     return SamplingParams(
         temperature=sampling.temperature,
         seed=sampling.seed,
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
         logit_bias=dict.fromkeys(sampling.banned, _BANNED) or None,
-        structured_outputs=StructuredOutputsParams(grammar=grammar) if grammar else None,
+        structured_outputs=form,
     )

@@ -48,13 +48,13 @@ class MutationModel:
 
         Raises:
             ValueError: the program and the longest child exceed ``max_model_len``, or a child is to
-                follow stop strings, bans or a grammar, of which a mutation knows nothing.
+                follow stop strings, bans, a grammar or a schema, of which a mutation knows nothing.
         """
         longest = len(token_ids) + max(each.max_tokens for each in sampling)
         if longest > self.max_model_len:
             raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
-        if any(each.stop or each.banned or each.grammar for each in sampling):
-            raise ValueError("a mutation follows no stop strings, bans or grammar")
+        if any(each.stop or each.banned or each.grammar or each.schema for each in sampling):
+            raise ValueError("a mutation follows no stop strings, bans, grammar or schema")
         self._prompt_tokens += len(token_ids) * len(sampling)
         fan = MutationFanOut(token_ids=token_ids, sampling=sampling)
         self._fans.append(fan)

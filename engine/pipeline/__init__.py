@@ -2,8 +2,9 @@
 
 from engine.pipeline.calls import Calls
 from engine.pipeline.flight import Flight
+from engine.pipeline.landing import Landing
 from engine.pipeline.limits import Limits, Load
 from engine.pipeline.reader import Reader
 from engine.pipeline.state import RunState
 
-__all__ = ["Calls", "Flight", "Limits", "Load", "Reader", "RunState"]
+__all__ = ["Calls", "Flight", "Landing", "Limits", "Load", "Reader", "RunState"]

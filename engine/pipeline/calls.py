@@ -12,12 +12,15 @@ which parent is guessed (``engine.search.predictor``).
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from engine.core import Generation, Preference, Proposal
 from engine.inference import Decoder, MissLedger, Model
 from engine.pipeline.flight import Flight, Standing, spread
+from engine.pipeline.landing import Landing
 from engine.pipeline.limits import Limits
 from engine.pipeline.reader import Reader
 from engine.pipeline.speculation import Speculation
@@ -83,8 +86,8 @@ class Calls:
         self._flights: dict[int, Flight] = {}
         self._tickets = itertools.count()
         # By island, of its next call, the one after it, and so on:
-        self._guesses: list[list[int]] = [[] for _ in range(state.search.islands)]  # tickets
-        self._numbers: list[list[int]] = [[] for _ in range(state.search.islands)]  # iterations
+        self._guesses: defaultdict[int, list[int]] = defaultdict(list)  # tickets
+        self._numbers: defaultdict[int, list[int]] = defaultdict(list)  # iterations
         self._next = state.history.next_iteration
         self._seconds: float | None = None
         self._passed: set[int] = set()  # islands that had a chance to guess and did not take it
@@ -121,19 +124,22 @@ class Calls:
             if not begun:
                 return
 
-    def land(self, ticket: int, generation: Generation) -> Flight | None:
-        """Take in a child; return its flight, or None for a child that nobody waits for.
+    def land(self, ticket: int, generation: Generation) -> tuple[Flight, Landing] | None:
+        """Take in a completion; return what is to be recorded, or None if nothing is now.
 
-        The children of a guess are kept, and come with the flight when it is confirmed.
+        What a guess brings is kept, and comes with the flight when it is confirmed. For what nobody
+        waits for, nothing comes.
         """
         flight = self._flights.get(ticket)
         if flight is None:
             return None
-        flight.land(generation)
+        landing = flight.land(generation)
+        if flight.asks_again:
+            self._submit(ticket)
         if not flight.left and flight.is_wanted:
             self._seconds = flight.seconds
         self._clear_away(ticket)
-        return flight if flight.standing is Standing.ASKED else None
+        return (flight, landing) if flight.standing is Standing.ASKED else None
 
     def judge_guesses(self, news: Collection[int]) -> list[Flight]:
         """Confirm or give up each guess of which it is known, or nearly known, what it is.
@@ -146,12 +152,13 @@ class Calls:
             they are found to be may decide on further guesses: judge again.
         """
         confirmed = []
-        for island, guesses in enumerate(self._guesses):
+        for island in range(self._search.islands):
+            guesses = self._guesses[island]
             if guesses and not self._state.is_open(island):
                 flight = self._flights[guesses[0]]
                 asked = self._search.verify(flight.proposal)
                 if flight.is_like(asked):
-                    confirmed.append(self._confirm(island))
+                    confirmed.append(self._confirm(island, rule=asked.rule))
                 else:
                     # Those after it may still be right, unless they show children of this one.
                     self._give_up(island, slice(None if self._shows_pending else 1))
@@ -187,8 +194,7 @@ class Calls:
         for ticket in self._flights:
             self._decoder.abort(ticket)
         self._flights.clear()
-        for guesses in self._guesses:
-            guesses.clear()
+        self._guesses.clear()
 
     # Whose turn it is.
 
@@ -215,7 +221,7 @@ class Calls:
             for flight in self._flights.values()
             if flight.is_wanted and flight.left
         }
-        far = {island for island, each in enumerate(self._guesses) if len(each) == self._ahead}
+        far = {island for island, each in self._guesses.items() if len(each) == self._ahead}
         free = set(range(self._search.islands)) - busy - far - self._passed
         while (island := self._state.next_of(filter(self._state.is_open, free))) is not None:
             if self._speculation.is_due():
@@ -226,8 +232,8 @@ class Calls:
 
     def _would_count(self, left: int | None) -> bool:
         """Whether the budget admits more candidates than the guesses that stand will bring."""
-        held = [self._flights[ticket] for guesses in self._guesses for ticket in guesses]
-        if left is None or left > sum(len(each.held) for each in held):
+        held = [self._flights[ticket] for guesses in self._guesses.values() for ticket in guesses]
+        if left is None or left > sum(each.children_held for each in held):
             return True
         return left > len(self._reader.pending(held))
 
@@ -310,21 +316,26 @@ class Calls:
     def _send(self, flight: Flight) -> int:
         ticket = next(self._tickets)
         self._flights[ticket] = flight
+        self._submit(ticket)
+        return ticket
+
+    def _submit(self, ticket: int) -> None:
+        flight = self._flights[ticket]
         self._decoder.submit(
             ticket,
             iteration=flight.proposal.iteration,
             token_ids=flight.prompt.token_ids,
-            sampling=[flight.sampling[number] for number in flight.numbers],
+            sampling=flight.unsent,
             is_over=flight.is_over if self._end_early else _never,
         )
-        return ticket
 
     # What becomes of them.
 
-    def _confirm(self, island: int) -> Flight:
-        """Record an island's first guess, which came true."""
+    def _confirm(self, island: int, *, rule: str) -> Flight:
+        """Record an island's first guess, which came true: the parent was drawn by ``rule``."""
         ticket = self._guesses[island].pop(0)
         flight = self._flights[ticket]
+        flight.proposal = dataclasses.replace(flight.proposal, rule=rule)
         self._speculation.judge(right=True, seconds=flight.seconds)
         self._record_call(flight)
         flight.standing = Standing.ASKED

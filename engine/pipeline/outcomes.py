@@ -3,15 +3,14 @@
 Covers: reading it off the recorded events, island by island. As the loop and a resume read the
 same events, a run that was killed goes on as one that was not. Does not cover what the search makes
 of it (``engine.search``), or which children took over a cell of an archive: without one, those that
-beat the best of the island's own programs improved.
+beat the best of the island's first and own programs improved.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from engine.core import INITIAL
 from engine.search import IterationOutcome
 from engine.store import Call, Child, RunHistory
 
@@ -22,15 +21,23 @@ class Outcomes:
     An island's iterations come in their order; those of different islands as they end.
     """
 
-    def __init__(self, history: RunHistory, *, workers: int) -> None:
+    def __init__(
+        self,
+        history: RunHistory,
+        *,
+        workers: int,
+        first_best: Callable[[int], float | None],
+    ) -> None:
         """Begin before the first iteration.
 
         Args:
             history: of the run, as far as it is recorded; it may grow.
             workers: evaluators.
+            first_best: the best score that an island began with; None if it began with none.
         """
         self._history = history
         self._workers = workers
+        self._first_best = first_best
         self._open: dict[int, deque[Call]] = {}
         self._best: dict[int, float | None] = {}
 
@@ -86,17 +93,6 @@ class Outcomes:
         if score is None or best is None:
             return score is not None
         return self._history.direction.better(score, than=best)
-
-    def _first_best(self, island: int) -> float | None:
-        """Return the best score that the island began with."""
-        history = self._history
-        seeds = (each.candidate for each in history.seeds.values() if island in each.islands)
-        scores = (history.verdicts[each].score for each in (INITIAL, *seeds))
-        best: float | None = None
-        for score in scores:
-            if score is not None and (best is None or history.direction.better(score, than=best)):
-                best = score
-        return best
 
     def _note_best(self, island: int, child: Child) -> None:
         verdict = self._history.verdicts.get(child.id)

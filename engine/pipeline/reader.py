@@ -1,22 +1,20 @@
 """What a child is found to be: its program, and whether that is worth an evaluation.
 
-Does not cover how a program is read from an answer (``engine.prompts``), or what is known already
-(``engine.search``).
+Does not cover how programs are read from an answer (``engine.prompts``), which children they are
+(``landing.py``), or what is known already (``engine.search``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from engine.core import Generation, Pending, Refusal
-from engine.embedding import KeptEmbeddings, NGramEmbedder
+from engine.core import Parsed, Pending, Refusal
 from engine.pipeline.flight import Flight
+from engine.pipeline.landing import Landing
 from engine.prompts import Tokenizer
 from engine.search import Search
 from engine.search.novelty import Novelty
 from engine.store import Child
-
-_EMBEDDINGS_KEPT = 1 << 14  # 4 KiB each
 
 
 class Reader:
@@ -28,7 +26,7 @@ class Reader:
         search: Search,
         tokenizer: Tokenizer,
         longest_parent: int,
-        novelty: float | None,
+        novelty: Novelty | None,
     ) -> None:
         """Join the parts.
 
@@ -36,21 +34,21 @@ class Reader:
             search: knows which programs are not new.
             tokenizer: the model's.
             longest_parent: tokens of the longest program that every operator's prompt has room for.
-            novelty: the largest cosine with a program of the island that is let through; None for
-                any.
+            novelty: says which are near-copies; None for none.
         """
         self._search = search
         self._tokenizer = tokenizer
         self._longest_parent = longest_parent
-        self._novelty: Novelty | None = None
-        if novelty is not None:
-            embedder = KeptEmbeddings(NGramEmbedder(), most=_EMBEDDINGS_KEPT)
-            self._novelty = Novelty(embedder=embedder, threshold=novelty)
+        self._novelty = novelty
 
-    def child(self, flight: Flight, generation: Generation) -> Child:
-        """Return the event that records a child."""
-        program, refusal = self._read(flight, generation)
-        return flight.child(generation, program=program, refusal=refusal)
+    def children(self, flight: Flight, landing: Landing) -> Iterator[Child]:
+        """Yield the events that record the children that a completion makes.
+
+        Each is to be recorded before the next one is asked for, which may be the same program.
+        """
+        for index in landing.children:
+            program, refusal = self._read(flight, landing.child(index))
+            yield flight.child(landing, index, program=program, refusal=refusal)
 
     def pending(self, flights: Iterable[Flight]) -> tuple[Pending, ...]:
         """Return the candidates that guesses will bring if they come true, by what is known now.
@@ -59,15 +57,17 @@ class Reader:
         """
         found = []
         for flight in flights:
-            for generation in sorted(flight.held, key=lambda each: each.index):
-                program, refusal = self._read(flight, generation)
-                if program is not None and refusal is None:
-                    found.append(Pending(id=flight.child_id(generation), program=program))
+            for landing in sorted(flight.held, key=lambda each: each.children):
+                for index in landing.children:
+                    program, refusal = self._read(flight, landing.child(index))
+                    if program is not None and refusal is None:
+                        found.append(Pending(id=flight.child_id(index), program=program))
         return tuple(found)
 
-    def _read(self, flight: Flight, generation: Generation) -> tuple[str | None, Refusal | None]:
-        parent = flight.proposal.parent
-        program = flight.operator.parse(parent=parent, prompt=flight.prompt, generation=generation)
+    def _read(self, flight: Flight, parsed: Parsed | None) -> tuple[str | None, Refusal | None]:
+        if parsed is None:
+            return None, Refusal.ABSENT
+        parent, program = flight.proposal.parent, parsed.program
         refusal = self._search.refusal(program, parent=parent)
         if refusal is None and program is not None and self._is_long(program):
             refusal = Refusal.LONG

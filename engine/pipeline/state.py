@@ -30,7 +30,7 @@ class RunState:
         """
         self.history = history
         self.search = search
-        self._outcomes = Outcomes(history, workers=workers)
+        self._outcomes = Outcomes(history, workers=workers, first_best=search.first_best)
         self._last: dict[int, int] = {}  # by island: its last call's iteration
 
     def fold(self, recorded: Recorded) -> None:
@@ -55,7 +55,7 @@ class RunState:
                 self.search.admit(Entry(id=INITIAL, program=program))
             elif event.candidate in self.history.seeds:
                 self.search.admit(_seeded(self.history.seeds[event.candidate]))
-            self.search.tell(event.candidate, event.evaluation())
+            self.search.tell(event.candidate, event.evaluation(), cell=event.cell)
         for outcome in self._outcomes.finished():
             taken_over = self.search.taken_over(outcome.iteration, island=outcome.island)
             if taken_over is not None:

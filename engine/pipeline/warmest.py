@@ -48,7 +48,9 @@ class WarmestParent:
         computed = self._computed(proposal)
         best, cheapest = proposal, computed
         for rival in rivals:
-            other = self._search.ask(proposal.iteration, island=proposal.island, parent_id=rival.id)
+            other = self._search.ask(
+                proposal.iteration, island=proposal.island, parent_id=rival.id, rule="cached"
+            )
             tokens = self._computed(other)
             if tokens < cheapest:
                 best, cheapest = other, tokens

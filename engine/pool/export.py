@@ -43,7 +43,9 @@ class Exported:
     seed: int
 
 
-def export(runs: Sequence[Path], *, to: Path, top: int) -> tuple[Exported, ...]:
+def export(
+    runs: Sequence[Path], *, to: Path, top: int, each: int | None = None
+) -> tuple[Exported, ...]:
     """Write the best programs of all runs together; return them, the best first.
 
     The folder appears whole or not at all.
@@ -52,6 +54,8 @@ def export(runs: Sequence[Path], *, to: Path, top: int) -> tuple[Exported, ...]:
         runs: folders of runs of one problem, at least one.
         to: the pool's folder, which must not exist; its parents are made.
         top: how many programs, at most.
+        each: how many of one run, at most; None for no limit. One good run's best programs are
+            often near-copies, and would be the whole pool.
 
     Raises:
         UserError: a folder is no run, the runs are of several problems or scored differently, none
@@ -69,17 +73,19 @@ def export(runs: Sequence[Path], *, to: Path, top: int) -> tuple[Exported, ...]:
                 f"{run.folder} and {recorded[0].folder} were scored by different versions of the "
                 "problem, so their scores do not compare; export each to a pool of its own"
             )
-    best = _best(recorded, problem, top)
+    best = _best(recorded, problem, top=top, each=each)
     if not best:
         raise UserError(f"no run in {', '.join(map(str, runs))} has a valid program")
     _write(to, problem, recorded[0].fingerprint, best)
     return tuple(entry for entry, _ in best)
 
 
-def _best(runs: Sequence[RecordedRun], problem: Problem, top: int) -> list[tuple[Exported, str]]:
+def _best(
+    runs: Sequence[RecordedRun], problem: Problem, *, top: int, each: int | None
+) -> list[tuple[Exported, str]]:
     """Return the best programs, each with its entry in the index."""
     ordered = sorted(
-        ((run, each) for run in runs for each in run.best),
+        ((run, candidate) for run in runs for candidate in run.best[:each]),
         key=lambda pair: rank(pair[1], problem.direction),
     )
     best = list(different(ordered, program=lambda pair: pair[1].program))[:top]

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from engine import program as programs
-from engine.core import Evaluation, Problem
+from engine.core import Evaluation, Feature, Problem
 from engine.embedding import Embedder
 from engine.evaluation import EvaluatorPool
 from engine.pool.allocation import allocate
 from engine.pool.reading import PoolProgram, PoolReading, Unusable, judged, read_pool
+from engine.search.features import cell_of
 from engine.settings import PoolSettings
 from engine.store import Event, Seed, Verdict
 
@@ -45,6 +46,7 @@ def seeds(
     fits: Callable[[str], bool],
     islands: int,
     seed: int,
+    features: Sequence[Feature] | None,
 ) -> list[Event]:
     """Return the events that record a pool's programs; none of an empty pool.
 
@@ -59,6 +61,7 @@ def seeds(
         fits: whether a prompt has room for a program.
         islands: how many there are.
         seed: the run's.
+        features: of the islands' archives; None where there are none.
     """
     if not (reading.programs or reading.unusable):
         return []
@@ -81,7 +84,7 @@ def seeds(
         name: tuple(i for i, own in enumerate(allocation) if name in {each.id for each in own})
         for name in evaluations
     }
-    return list(_events(pool, evaluations, homes))
+    return list(_events(pool, evaluations, homes, features))
 
 
 def _admitted(
@@ -121,8 +124,11 @@ def _events(
     pool: Sequence[PoolProgram],
     evaluations: Mapping[str, Evaluation],
     homes: Mapping[str, tuple[int, ...]],
+    features: Sequence[Feature] | None,
 ) -> Iterator[Event]:
     for number, each in enumerate(pool):
         seed = Seed(number=number, source=each.name, program=each.program, islands=homes[each.name])
+        evaluation = evaluations[each.name]
         yield seed
-        yield Verdict.of(seed.candidate, evaluations[each.name])
+        cell = cell_of(each.program, evaluation, features=features)
+        yield Verdict.of(seed.candidate, evaluation, cell=cell)

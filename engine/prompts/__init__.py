@@ -9,6 +9,7 @@ from engine.prompts.chat import Crossover, Diff, Repair, Rewrite
 from engine.prompts.infill import Infill
 from engine.prompts.mutation import Mutation
 from engine.prompts.operator import Operator, Tokenizer
+from engine.prompts.verbalized import Verbalized
 from engine.settings import PromptSettings
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Repair",
     "Rewrite",
     "Tokenizer",
+    "Verbalized",
     "make_operators",
 ]
 
@@ -32,7 +34,7 @@ def make_operators(
         operator.name: operator(
             problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
         )
-        for operator in (Rewrite, Diff, Crossover, Repair)
+        for operator in (Rewrite, Diff, Crossover, Repair, Verbalized)
     }
     return {
         "infill": Infill(problem=problem, tokenizer=tokenizer, prompts=prompts),

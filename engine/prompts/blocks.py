@@ -25,6 +25,6 @@ class Blocks:
             lambda text: tuple(tokenizer.encode(text))
         )
 
-    def make(self, part: Part, text: str) -> Block:
-        """Return the block that holds ``text``."""
-        return Block(part=part, text=text, token_ids=self._tokens(text))
+    def make(self, part: Part, text: str, *, shows: tuple[str, ...] = ()) -> Block:
+        """Return the block that holds ``text``, in which the programs ``shows`` can be read."""
+        return Block(part=part, text=text, token_ids=self._tokens(text), shows=shows)

@@ -7,22 +7,25 @@ the parent, and ``repair`` a failed attempt at changing the parent, to be correc
 all may take turns: the conversation is one.
 
 Does not cover the order of the blocks (``layouts.py``), the words of the requests
-(``requests.py``), or retries: a block that does not apply fails the child.
+(``requests.py``), the operator that asks for several programs at once (``verbalized.py``), or
+retries: a block that does not apply fails the child.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from engine import program as programs
+from engine.bounds import MOST_CHILDREN
 from engine.core import (
     Attempt,
     Block,
     Candidate,
     ChatFrame,
     Generation,
+    Parsed,
     Part,
     Pending,
     Problem,
@@ -38,7 +41,7 @@ from engine.prompts.diff import apply_blocks, is_lost, is_spent
 from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import Tokenizer, direction_in_words
 from engine.prompts.progress import is_due
-from engine.prompts.requests import REQUESTS, request, score_in_words, shown
+from engine.prompts.requests import REQUESTS, Piece, request, score_in_words, shown
 from engine.settings import PromptSettings
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
@@ -48,7 +51,7 @@ _SYSTEM = (
 )
 
 
-class _ChatOperator:
+class ChatOperator:
     """Writes the prompt that the operators share; they differ in what they ask for."""
 
     name: ClassVar[str]
@@ -61,13 +64,12 @@ class _ChatOperator:
         max_tokens: int,
         prompts: PromptSettings,
     ) -> None:
-        """``max_tokens`` bounds the answer."""
+        """``max_tokens`` bounds a program, or what stands for one."""
         self._tokenizer = tokenizer
         self._prompts = prompts
         self._blocks = Blocks(tokenizer)
         self._max_tokens = max_tokens
         self._entry_point = problem.entry_point
-        self._room = tokenizer.max_model_len - max_tokens
         better = direction_in_words(problem)
         self._statement = f"# Task\n{problem.statement}\n\n{better} scores are better.\n\n"
 
@@ -84,8 +86,12 @@ class _ChatOperator:
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`; beside such a parent there is no room for the others."""
         nothing = Candidate(id="", program="", score=0.0)
-        blocks = (self.task, self.current(nothing), *self._request(self.name, nothing))
-        return self._room - sum(len(each.token_ids) for each in blocks) - _SCORE_TOKENS
+        widest = Proposal(
+            iteration=0, parent=nothing, history=(), operator=self.name, k=MOST_CHILDREN, seed=0
+        )
+        blocks = (self.task, self.current(nothing), *self.ask(widest))
+        size = sum(len(each.token_ids) for each in blocks)
+        return self._room(widest) - size - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt, with as much of the history as the model's context has room for.
@@ -93,15 +99,23 @@ class _ChatOperator:
         Raises:
             UserError: the task and the parent alone do not fit.
         """
-        blocks = fitted(self._layout, proposal, self, room=self._room)
+        room = self._room(proposal)
+        blocks = fitted(self._layout, proposal, self, room=room)
         if isinstance(blocks, int):
             raise UserError(
                 f"the task and candidate {proposal.parent.id} have {blocks} tokens, and the "
-                f"model takes {self._room} beside its answer; raise model.max_model_len"
+                f"model takes {room} beside its answer; raise model.max_model_len"
             )
         if aligns(self._prompts):
-            blocks = aligned(blocks, self._tokenizer, room=self._room)
-        return Prompt(blocks=blocks, stop=(), max_tokens=self._max_tokens)
+            blocks = aligned(blocks, self._tokenizer, room=room)
+        return Prompt(blocks=blocks, stop=(), max_tokens=self.answer_tokens(proposal))
+
+    def answer_tokens(self, proposal: Proposal) -> int:
+        """Return the most tokens of an answer."""
+        return self._max_tokens
+
+    def _room(self, proposal: Proposal) -> int:
+        return self._tokenizer.max_model_len - self.answer_tokens(proposal)
 
     @property
     def task(self) -> Block:
@@ -118,18 +132,21 @@ class _ChatOperator:
         return self._blocks.make(
             Part.HISTORY,
             shown(f"Program {candidate.id}", candidate.program, score_in_words(candidate)),
+            shows=(candidate.id,),
         )
 
     def pending(self, program: Pending) -> Block:
         """See `Writer.pending`."""
         return self._blocks.make(
-            Part.HISTORY, shown(f"Program {program.id}", program.program, "pending")
+            Part.HISTORY,
+            shown(f"Program {program.id}", program.program, "pending"),
+            shows=(program.id,),
         )
 
     def current(self, candidate: Candidate) -> Block:
         """See `Writer.current`."""
         text = shown("Current program", candidate.program, score_in_words(candidate))
-        return self._blocks.make(Part.PARENT, text)
+        return self._blocks.make(Part.PARENT, text, shows=(candidate.id,))
 
     def named(self, candidate: Candidate) -> Block:
         """See `Writer.named`."""
@@ -159,7 +176,7 @@ class _ChatOperator:
         ids = turn.answer_ids
         if ids[-1:] == after.token_ids[:1]:
             ids = ids[:-1]  # the end of the answer, where the model wrote it
-        answer = Block(part=Part.ANSWER, text=turn.answer, token_ids=ids)
+        answer = Block(part=Part.ANSWER, text=turn.answer, token_ids=ids, shows=(result.id,))
         asked = self._request(
             turn.operator,
             turn.candidate,
@@ -178,24 +195,27 @@ class _ChatOperator:
         partner: Candidate | None = None,
         repairs: Attempt | None = None,
     ) -> Sequence[Block]:
-        texts = request(
+        pieces = request(
             operator, parent=parent, failures=failures, partner=partner, repairs=repairs
         )
-        return [self._blocks.make(Part.ASK, text) for text in (*texts, self._frame.closing)]
+        return self._asked(pieces)
+
+    def _asked(self, pieces: Sequence[Piece]) -> Sequence[Block]:
+        asked = [self._blocks.make(Part.ASK, each.text, shows=each.shows) for each in pieces]
+        return [*asked, self._blocks.make(Part.ASK, self._frame.closing)]
 
 
-class Rewrite(_ChatOperator):
+class Rewrite(ChatOperator):
     """Asks for the whole program."""
 
     name = "rewrite"
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
         """Return the program that the answer holds, if it is valid Python; see ``answer.py``."""
-        for program in self._answer(parent, prompt, generation.text).programs():
-            # A bare "Sure" is valid Python too; a program defines something.
-            if "def " in program and programs.parse(program) is not None:
-                return program
-        return None
+        texts = self._answer(parent, prompt, generation.text).programs()
+        return (Parsed(program=first_program(texts)),)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the answer's program has an error that nothing behind it can mend."""
@@ -222,15 +242,18 @@ class Repair(Rewrite):
     name = "repair"
 
 
-class Diff(_ChatOperator):
+class Diff(ChatOperator):
     """Asks for search/replace blocks."""
 
     name = "diff"
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
-        """Return the parent with all blocks applied, or None if one does not apply."""
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
+        """Return the parent with all blocks applied; no program if one does not apply."""
         program = apply_blocks(parent.program, generation.text)
-        return program if program is not None and programs.parse(program) is not None else None
+        is_one = program is not None and programs.parse(program) is not None
+        return (Parsed(program=program if is_one else None),)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the first block does not apply, or a later one that has ended."""
@@ -239,3 +262,11 @@ class Diff(_ChatOperator):
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether blocks apply and the one that is open does not."""
         return is_spent(parent.program, text)
+
+
+def first_program(texts: Iterable[str]) -> str | None:
+    """Return the first text that is a program: a bare "Sure" is valid Python too."""
+    for text in texts:
+        if "def " in text and programs.parse(text) is not None:
+            return text
+    return None

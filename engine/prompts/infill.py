@@ -29,6 +29,7 @@ from engine.core import (
     Candidate,
     Gap,
     Generation,
+    Parsed,
     Part,
     Pending,
     Problem,
@@ -117,7 +118,8 @@ class Infill:
         request = heading + shown.removesuffix(" ")
         cut = request.rindex("\n") + 1 if self._aligns else 0  # empty lines may stand there
         pieces = (request[:cut], request[cut:]) if cut else (request,)
-        asks = [self._blocks.make(Part.ASK, text) for text in pieces]
+        parts = (self._blocks.make(Part.ASK, text, shows=(proposal.parent.id,)) for text in pieces)
+        asks = list(parts)
         tokens = STATEMENT_TOKENS if gap.whole_lines else EXPRESSION_TOKENS
         writer = _Writer(blocks=self._blocks, task=self._task, request=asks)
         room = self._tokenizer.max_model_len - tokens
@@ -143,7 +145,9 @@ class Infill:
             gap=gap,
         )
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
         """Return the parent with the longest start of the completion that parses in the gap."""
         gap = prompt.gap
         if gap is None:
@@ -154,8 +158,8 @@ class Infill:
         for piece in _statements(text, cut_off) if gap.whole_lines else _expressions(text):
             program = before + gap.before + piece + gap.after + after
             if programs.parse(program) is not None:
-                return program
-        return None
+                return (Parsed(program=program),)
+        return (Parsed(program=None),)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the first of the lines that are written has an error."""
@@ -193,14 +197,15 @@ class _Writer:
 
     def earlier(self, candidate: Candidate) -> Block:
         text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
-        return self.blocks.make(Part.HISTORY, text)
+        return self.blocks.make(Part.HISTORY, text, shows=(candidate.id,))
 
     def pending(self, program: Pending) -> Block:
-        return self.blocks.make(Part.HISTORY, f"# score pending\n{_whole(program.program)}\n")
+        text = f"# score pending\n{_whole(program.program)}\n"
+        return self.blocks.make(Part.HISTORY, text, shows=(program.id,))
 
     def current(self, candidate: Candidate) -> Block:
         text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
-        return self.blocks.make(Part.PARENT, text)
+        return self.blocks.make(Part.PARENT, text, shows=(candidate.id,))
 
     def named(self, candidate: Candidate) -> Block:
         raise ValueError("an infill repeats its parent: the model goes on in the middle of it")
@@ -212,7 +217,7 @@ class _Writer:
         # Not the tokens as sampled: a part of the completion may have been left out, and the rest
         # of the program follows. Where they are the same, the cache finds them all the same.
         text = f"{_NEXT}{_whole(result.program)}{_score_line(result)}\n"
-        return [self.blocks.make(Part.ANSWER, text)]
+        return [self.blocks.make(Part.ANSWER, text, shows=(result.id,))]
 
 
 def _score_line(candidate: Candidate) -> str:

@@ -6,8 +6,10 @@ other programs are shown, whatever the layout.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine import program as programs
-from engine.core import Candidate, Generation, Part, Prompt, Proposal, UserError
+from engine.core import Candidate, Generation, Parsed, Part, Prompt, Proposal, UserError
 from engine.prompts.blocks import Blocks
 from engine.prompts.operator import Tokenizer
 
@@ -32,7 +34,8 @@ class Mutation:
         Raises:
             UserError: it does not fit.
         """
-        parent = self._blocks.make(Part.PARENT, proposal.parent.program)
+        shows = (proposal.parent.id,)
+        parent = self._blocks.make(Part.PARENT, proposal.parent.program, shows=shows)
         if len(parent.token_ids) > self._room:
             raise UserError(
                 f"candidate {proposal.parent.id} has {len(parent.token_ids)} tokens, and the model "
@@ -40,10 +43,12 @@ class Mutation:
             )
         return Prompt(blocks=(parent,), stop=(), max_tokens=self._max_tokens)
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
         """Return the answer, if it is a whole program."""
         whole = generation.finish_reason == "stop" and programs.parse(generation.text) is not None
-        return generation.text if whole else None
+        return (Parsed(program=generation.text if whole else None),)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return False: an answer comes in one piece."""

@@ -1,15 +1,16 @@
 """What an operator is, and what it needs of the model's tokenizer.
 
-An operator turns a proposal into a prompt, and a completion into a program. Text goes in and text
+An operator turns a proposal into a prompt, and a completion into programs. Text goes in and text
 comes out: no operator runs a model or a program. Whether a child is worth an evaluation is not the
 operator's to say: ``engine.search.population``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from engine.core import Candidate, ChatFrame, Generation, Problem, Prompt, Proposal
+from engine.core import Candidate, ChatFrame, Generation, Parsed, Problem, Prompt, Proposal
 
 
 class Tokenizer(Protocol):
@@ -40,11 +41,17 @@ class Operator(Protocol):
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt for the proposal's children; the same proposal gives the same one."""
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
-        """Return the child's program, or None if the completion holds none that parses."""
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
+        """Return what there is of each child in the completion, in its order.
+
+        That is one entry for a prompt whose children have a completion each, and otherwise up to
+        `Prompt.at_once`.
+        """
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether `parse` returns None for every completion that begins with ``text``.
+        """Return whether `parse` finds no program in any completion that begins with ``text``.
 
         Asked of a completion that is still being written, at each new line; costs about 0.1 ms for
         a text of 100 lines, on average over its lines. False says nothing.
@@ -53,8 +60,8 @@ class Operator(Protocol):
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether a completion that ends with ``text`` is as good as any that goes on.
 
-        `parse` then returns for ``text``, whatever its ``finish_reason``, what it returns for
-        everything that begins with it, or that is None. Asked and priced as `is_hopeless` is.
+        `parse` then finds in ``text``, whatever its ``finish_reason``, what it finds in everything
+        that begins with it, or nothing is to be found there. Asked and priced as `is_hopeless` is.
         """
 
 

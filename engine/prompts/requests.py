@@ -2,12 +2,14 @@
 
 Covers: the request at a prompt's end, with the programs that only it shows: a crossover's second
 one, a repair's failed attempt. Where there is no room for that program, both ask for what a rewrite
-asks for. Does not cover the rest of the prompt (``chat.py``).
+asks for. Does not cover the rest of the prompt (``chat.py``) or the request for several programs
+(``verbalized.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engine.core import Attempt, Candidate
 from engine.prompts.attempts import describe_attempts, describe_broken
@@ -38,6 +40,14 @@ REQUESTS = {
 """By the operator's name."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """A part of a request, and the ids of the programs that can be read in it."""
+
+    text: str
+    shows: tuple[str, ...] = ()
+
+
 def request(
     operator: str,
     *,
@@ -45,7 +55,7 @@ def request(
     failures: Sequence[Attempt],
     partner: Candidate | None,
     repairs: Attempt | None,
-) -> list[str]:
+) -> list[Piece]:
     """Return the parts of a request, in order.
 
     Args:
@@ -55,16 +65,23 @@ def request(
         partner: a crossover's second program; None where it is not shown.
         repairs: a repair's failed attempt; None where it is not shown.
     """
-    texts = []
+    pieces = []
     if partner is not None:
-        texts.append(shown("Other program", partner.program, score_in_words(partner)))
+        text = shown("Other program", partner.program, score_in_words(partner))
+        pieces.append(Piece(text=text, shows=(partner.id,)))
     if repairs is not None:
-        texts.append(describe_broken(repairs) + "\n\n")
+        pieces.append(Piece(text=describe_broken(repairs) + "\n\n", shows=(repairs.id,)))
     is_alone = partner is None and repairs is None and operator in ("crossover", "repair")
-    texts.append(REQUESTS["rewrite" if is_alone else operator])
-    if failures:
-        texts.append("\n\n" + describe_attempts(failures, parent=parent.program))
-    return texts
+    pieces.append(Piece(text=REQUESTS["rewrite" if is_alone else operator]))
+    return [*pieces, *failed(failures, parent=parent)]
+
+
+def failed(failures: Sequence[Attempt], *, parent: Candidate) -> list[Piece]:
+    """Return the end of a request that shows failed attempts at changing ``parent``, if any."""
+    if not failures:
+        return []
+    text = "\n\n" + describe_attempts(failures, parent=parent.program)
+    return [Piece(text=text, shows=tuple(each.id for each in failures))]
 
 
 def shown(title: str, program: str, score: str) -> str:

@@ -22,18 +22,19 @@ from engine.timeline_file import TIMELINE
 def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -> dict[str, Any]:
     """Return the run's figures.
 
-    ``children`` counts completions; ``candidates`` those of them that were evaluated (the initial
-    program does not count); ``refused`` says why the others were not. ``screened`` counts the
-    candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of the rest,
-    and ``screens_off`` has the cheap stages that stopped screening, and why. ``best_known`` is the
-    best published score that compares, None where there is none. ``computed_prompt_tokens`` counts
-    the prompt tokens that the prefix cache did not serve, by reason, ``warmer_parents`` the calls
-    whose parent was taken for its cached prompt, and what that cost and saved; ``speculation`` the
-    calls begun on a guess, how many came true, and what the others cost. Seconds are summed over
-    all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
-    workers. ``money`` is what all tokens cost at the budget's prices, those of guesses that were
-    given up included; ``longest_wait`` the most candidates in a row that were no better than the
-    best.
+    ``islands`` counts those that the run began with, and of those that were opened later the ones
+    that called. ``children`` counts completions; ``candidates`` those of them that were evaluated
+    (the initial program does not count); ``refused`` says why the others were not. ``screened``
+    counts the candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of
+    the rest, and ``screens_off`` has the cheap stages that stopped screening, and why.
+    ``best_known`` is the best published score that compares, None where there is none.
+    ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
+    reason, ``warmer_parents`` the calls whose parent was taken for its cached prompt, and what that
+    cost and saved; ``speculation`` the calls begun on a guess, how many came true, and what the
+    others cost. Seconds are summed over all sessions: ``llm_seconds`` inside the engine's step,
+    ``evaluation_seconds`` over all workers. ``money`` is what all tokens cost at the budget's
+    prices, those of guesses that were given up included; ``longest_wait`` the most candidates in a
+    row that were no better than the best.
     """
     candidates = history.evaluated
     best = history.best
@@ -43,7 +44,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "model": settings.model.name,
         "seed": settings.seed,
         "width": settings.width.kind,
-        "islands": settings.islands.count,
+        "islands": max(
+            [settings.islands.count, *(1 + call.island for call in history.calls.values())]
+        ),
         "mean_k": len(history.children) / len(history.calls) if history.calls else None,
         "layout": settings.prompts.layout,
         "children": len(history.children),

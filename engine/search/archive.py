@@ -5,21 +5,20 @@ Source: Mouret and Clune, "Illuminating search spaces by mapping elites", 2015. 
 scores the shorter one, and of equally long ones the first by its place. So what an archive holds
 depends on what it was told, not on the order.
 
-Covers: who keeps which cell. Does not cover which features there are, or who becomes a parent.
+Covers: who keeps which cell. Does not cover which features there are, and so which cell is whose
+(``features``), or who becomes a parent.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from engine.core import Candidate, Direction, Feature
+from engine.search.features import Cell
 from engine.search.parents import rank
 from engine.search.population import Place
-
-Cell = tuple[int, ...]
-"""The number of a bin for each feature, in the order of the features."""
 
 
 class Placement(enum.StrEnum):
@@ -28,7 +27,7 @@ class Placement(enum.StrEnum):
     FILLED = "filled"  # its cell was empty
     REPLACED = "replaced"  # it took over its cell
     REJECTED = "rejected"  # its cell holds a better one, or itself
-    OUTSIDE = "outside"  # it has no cell: a feature is missing or not a number
+    OUTSIDE = "outside"  # it has no cell
 
     @property
     def changes(self) -> bool:
@@ -76,24 +75,8 @@ class Archive:
         """The programs that the cells keep, in the order of their places."""
         return [elite for _, elite in sorted(self._elites.values(), key=lambda each: each[0])]
 
-    def cell(self, values: Mapping[str, float]) -> Cell | None:
-        """Return the cell of a program; None if a feature is missing or not a number.
-
-        Args:
-            values: the program's features by name; others than the archive's do not matter.
-        """
-        found = [values.get(feature.name, math.nan) for feature in self._features]
-        if any(math.isnan(value) for value in found):
-            return None
-        return tuple(
-            feature.bin(value) for feature, value in zip(self._features, found, strict=True)
-        )
-
-    def placement(
-        self, candidate: Candidate, *, place: Place, values: Mapping[str, float]
-    ) -> Placement:
+    def placement(self, candidate: Candidate, *, place: Place, cell: Cell | None) -> Placement:
         """Return what `tell` would do now; nothing changes."""
-        cell = self.cell(values)
         if cell is None:
             return Placement.OUTSIDE
         if cell not in self._elites:
@@ -101,16 +84,15 @@ class Archive:
         is_better = self._key(place, candidate) < self._key(*self._elites[cell])
         return Placement.REPLACED if is_better else Placement.REJECTED
 
-    def tell(self, candidate: Candidate, *, place: Place, values: Mapping[str, float]) -> Placement:
+    def tell(self, candidate: Candidate, *, place: Place, cell: Cell | None) -> Placement:
         """Take in a candidate; return what became of it. Telling it again changes nothing.
 
         Args:
             candidate: the program with its score.
             place: where it stands among all programs.
-            values: its features by name; others than the archive's do not matter.
+            cell: its own; None if it has none.
         """
-        placement = self.placement(candidate, place=place, values=values)
-        cell = self.cell(values)
+        placement = self.placement(candidate, place=place, cell=cell)
         if cell is not None and placement.changes:
             self._elites[cell] = (place, candidate)
         return placement

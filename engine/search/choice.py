@@ -16,6 +16,7 @@ class Choice:
 
     Attributes:
         parent: the program to change.
+        rule: by which it was chosen; see `engine.core.Proposal`.
         operator: that changes it.
         k: number of children.
         partner: of a crossover: the program that the parent is combined with.
@@ -23,6 +24,7 @@ class Choice:
     """
 
     parent: str
+    rule: str
     operator: str
     k: int
     partner: str | None = None

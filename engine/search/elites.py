@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.core import Candidate, Direction, Feature
 from engine.search.archive import Archive
+from engine.search.features import Cell
 from engine.search.population import Place
 
 
@@ -21,19 +22,19 @@ class Elites:
         *,
         features: Sequence[Feature],
         direction: Direction,
-        values: Mapping[str, Mapping[str, float]],
+        cells: Mapping[str, Cell | None],
     ) -> None:
         """Start empty.
 
         Args:
             features: of the archive.
             direction: of the scores.
-            values: what was measured of each candidate, by id; it may grow, and has to hold a
-                candidate before it is taken in.
+            cells: of each candidate, by id; it may grow, and has to hold a candidate before it
+                is taken in.
         """
         self._now = Archive(features=features, direction=direction)
         self._before = Archive(features=features, direction=direction)
-        self._values = values
+        self._cells = cells
         self._new: list[tuple[Place, Candidate]] = []  # of iterations that are not over
 
     @property
@@ -58,7 +59,7 @@ class Elites:
         the iteration, guests that came since included; so two siblings may take over the same cell.
         """
         return sum(
-            self._before.placement(child, place=place, values=self._values[child.id]).changes
+            self._before.placement(child, place=place, cell=self._cells[child.id]).changes
             for place, child in self._new
             if place[0] == iteration
         )
@@ -71,4 +72,4 @@ class Elites:
         self._new = [each for each in self._new if each[0][0] != iteration]
 
     def _tell(self, archive: Archive, place: Place, candidate: Candidate) -> None:
-        archive.tell(candidate, place=place, values=self._values[candidate.id])
+        archive.tell(candidate, place=place, cell=self._cells[candidate.id])

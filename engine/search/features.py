@@ -5,19 +5,23 @@ Three kinds: length (``characters``, ``nodes``), structure (``depth``, ``loops``
 had without a model, so a program's features are the same whichever model wrote it.
 
 Ranges are fixed and not learnt from the programs seen, so the bin of a program never depends on
-which other programs came before it.
+which other programs came before it, and is recorded with its verdict.
 
-Covers: what is measured, and which features a run's archive has. Does not cover what an archive
-keeps: ``archive``.
+Covers: what is measured, which features a run's archive has, and a program's cell in it. Does not
+cover what an archive keeps: ``archive``.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 
 from engine import program as programs
-from engine.core import Feature, UserError
+from engine.core import Evaluation, Feature, UserError
+
+Cell = tuple[int, ...]
+"""The number of a bin for each feature, in the order of the features."""
 
 MEASURES = ("characters", "nodes", "depth", "loops", "branches", "calls")
 """What `measure` says of a program without running it. A metric of such a name is no feature."""
@@ -92,6 +96,28 @@ def measure(program: str, *, metrics: Mapping[str, float]) -> dict[str, float]:
         "calls": sum(isinstance(node, ast.Call) for node in nodes),
     }
     return {**values, **measured}
+
+
+def cell_of(
+    program: str, evaluation: Evaluation, *, features: Sequence[Feature] | None
+) -> Cell | None:
+    """Return the cell of an evaluated program.
+
+    Args:
+        program: its text.
+        evaluation: the verdict on it.
+        features: of the archives; None where there are none.
+
+    Returns:
+        None without a score or an archive, and where a feature is missing or not a number.
+    """
+    if features is None or evaluation.score is None:
+        return None
+    values = measure(program, metrics=evaluation.metrics)
+    found = [values.get(feature.name, math.nan) for feature in features]
+    if any(math.isnan(value) for value in found):
+        return None
+    return tuple(feature.bin(value) for feature, value in zip(features, found, strict=True))
 
 
 def _depth(tree: ast.AST) -> int:

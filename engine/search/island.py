@@ -8,14 +8,14 @@ siblings finish, or what other islands do meanwhile.
 With an archive (``elites``) its parents are chosen among the elites, the guests among them; all
 else is as without one.
 
-A guest, which is the initial program or one that another island sent, may become a parent as any
-other candidate may. It does not join the window, which is the record of the island's own
-iterations, and is not sent on: what an island sends is its own. So an island's window and what
-it sends do not depend on when its guests arrived, and a good program does not run round the ring
-by itself.
+A guest, which is a program that the island began with or one that another island sent, may become
+a parent as any other candidate may. One that was sent does not join the window, which is the record
+of what the island began with and of its own iterations; none is sent on: what an island sends is
+its own. So an island's window and what it sends do not depend on when its guests arrived, and a
+good program does not run round the ring by itself.
 
-Covers: one island. Does not cover who sends what to whom, or the choice of a parent
-(``engine.search.search``).
+Covers: one island. Does not cover who sends what to whom (``engine.search.archipelago``), or what
+is asked for (``engine.search.search``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Sequence
 
 from engine.core import Candidate, Direction, Pending
 from engine.search.elites import Elites
-from engine.search.parents import Child, ParentOutcome, ParentPolicy, rank
+from engine.search.parents import Child, Draw, ParentOutcome, ParentPolicy, rank
 from engine.search.population import Entry, Place
 from engine.search.width import IterationOutcome, WidthPolicy, in_order
 from engine.search.window import Window
@@ -64,6 +64,8 @@ class Island:
         self._told: dict[int, list[tuple[Place, Child]]] = {}  # by iteration, until that is over
         self._last = -1  # the last finished iteration
         self._last_parent: tuple[Place, str] | None = None
+        self.first_best: float | None = None
+        """The best score that it began with; None if it began with none."""
         self.finished = 0
         """Iterations that are over."""
 
@@ -97,8 +99,8 @@ class Island:
         """Id of the parent of the last iteration of which a child was admitted."""
         return self._last_parent[1] if self._last_parent is not None else None
 
-    def choose(self, *, u: float, key: int, but: str | None = None) -> Candidate:
-        """Return the candidate to change next; see `ParentPolicy.choose`.
+    def choose(self, *, u: float, key: int, but: str | None = None) -> Draw:
+        """Choose the candidate to change next; see `ParentPolicy.choose`.
 
         Args:
             u: of the choice.
@@ -132,9 +134,12 @@ class Island:
                 self._elites.tell(entry.place, candidate)
 
     def begin_with(self, entry: Entry, candidate: Candidate) -> None:
-        """Take in a program that the run begins with; it joins the window."""
+        """Take in a program that the island begins with; it joins the window."""
         self.welcome(entry, candidate)
         self._window.advance([candidate])
+        best = self.first_best
+        if best is None or self._direction.better(candidate.score, than=best):
+            self.first_best = candidate.score
 
     def welcome(self, entry: Entry, candidate: Candidate) -> None:
         """Take in a guest; one that is here already changes nothing."""

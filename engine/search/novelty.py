@@ -3,7 +3,8 @@
 ShinkaEvolve's rule (arXiv:2509.19349, "code novelty rejection-sampling"), without the language
 model that it asks in the second place: a new program is rejected when its largest cosine similarity
 with the programs of its island is over a threshold, 0.99 in its code. The threshold belongs to an
-embedder: mean hidden states lie closer together than vectors that were trained to be compared.
+embedder: mean hidden states (``search.novelty_by=model``) lie closer together than n-grams of
+syntax, or vectors that were trained to be compared (``engine.inference.embedding`` has figures).
 
 A vector depends on its text but for rounding, and rounding may depend on what else the model
 computed, so a cosine at the threshold may fall to either side. A run that goes on records what was

@@ -38,7 +38,8 @@ class Entry:
         islands: that begin with it, of a program that the run begins with; None for all of them.
         parent: id of the program that it was made from; None for the initial program.
         operator: name of the operator that asked for it; empty for the initial program.
-        answer: the completion that it was read from; empty for the initial program.
+        answer: the completion that it was read from; empty for the initial program, and where the
+            completion is another child's too and was recorded with that.
         answer_ids: the same as sampled.
         partner: id of the program that the parent was to be combined with.
         repairs: id of the failed attempt that it was to correct.

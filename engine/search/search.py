@@ -6,10 +6,10 @@ chance derives from the run's seed, the island and the number of the iteration. 
 killed, and is told its log, asks what it would have asked.
 
 **Islands.** Each has its own candidates, window, width policy and failed attempts. They share the
-initial program, and know each other's programs as duplicates. Every ``migrate_every`` iterations
-of an island its best programs become candidates of the next one too, in a ring. The calls of
-different islands may be told in any order, as long as each island's own keep theirs: what an ask
-returns depends on that only through which migrants have arrived.
+initial program, and know each other's programs as duplicates. Their best migrate, and further ones
+may be opened (``engine.search.archipelago``). The calls of different islands may be told in any
+order, as long as each island's own keep theirs: what an ask returns depends on that only through
+which migrants have arrived, and what an island that was opened began with.
 
 **Archives.** With ``features`` each island has an archive, and its parents are the elites of that.
 What is shown, sent on and known as a duplicate is as without one.
@@ -25,8 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from engine.core import (
     Candidate,
     Direction,
@@ -37,20 +35,13 @@ from engine.core import (
     Refusal,
     Turn,
 )
+from engine.search.archipelago import Archipelago
 from engine.search.choice import Choice, chance_of
-from engine.search.elites import Elites
-from engine.search.features import measure
-from engine.search.island import Island
-from engine.search.operators import CROSSOVER, REPAIR, make_mix
-from engine.search.parents import (
-    IslandBandit,
-    ParentOutcome,
-    best_of,
-    normalised,
-)
-from engine.search.policies import new_parents, new_width, new_window
+from engine.search.features import Cell
+from engine.search.operators import CROSSOVER, REPAIR
+from engine.search.parents import ParentOutcome, best_of, normalised
 from engine.search.population import FIRST_ITERATION, Entry, Population
-from engine.search.predictor import Expert, Guesses, Predictor
+from engine.search.predictor import Expert, Guesses
 from engine.search.width import IterationOutcome
 from engine.search.window import best_that_fit
 from engine.settings import (
@@ -59,8 +50,6 @@ from engine.settings import (
     SearchSettings,
     WidthSettings,
 )
-
-_STREAM = 0x15  # keeps the choice of an island apart from other draws of the same seed
 
 
 class Search:
@@ -83,7 +72,7 @@ class Search:
         Args:
             settings: how parents and operators are chosen.
             width: how many children each parent gets.
-            islands: how many there are, and what they send each other.
+            islands: how many there are, what they send each other, and when further ones open.
             prompts: how many other programs are to be shown, and for which layout.
             direction: of the scores.
             seed: of all choices.
@@ -91,34 +80,25 @@ class Search:
             features: of the islands' archives; None for islands without any.
         """
         self._settings = settings
-        self._migration = islands
         self._prompts = prompts
         self._direction = direction
         self._seed = seed
         self._size = size
         self._population = Population()
         self._operators = sorted(name for name, w in settings.operators.items() if w > 0)
-        weights = {name: settings.operators[name] for name in self._operators}
-        self._mixes = [make_mix(settings.operators_policy, weights) for _ in range(islands.count)]
         self._features = features
-        self._values: dict[str, Mapping[str, float]] = {}  # what is measured, by candidate
-        self._islands = [
-            Island(
-                window=new_window(prompts, size=size, direction=direction),
-                width=new_width(width, k=settings.k, seed=seed, island=number),
-                parents=new_parents(settings.parent, direction=direction),
-                direction=direction,
-                elites=None
-                if features is None
-                else Elites(features=features, direction=direction, values=self._values),
-            )
-            for number in range(islands.count)
-        ]
-        self._predictors = [Predictor() for _ in self._islands]
-        self._bandit = (
-            IslandBandit(islands=islands.count, direction=direction)
-            if islands.choice == "ucb"
-            else None
+        self._cells: dict[str, Cell | None] = {}  # by candidate
+        self._islands = Archipelago(
+            settings=settings,
+            width=width,
+            islands=islands,
+            prompts=prompts,
+            direction=direction,
+            seed=seed,
+            size=size,
+            features=features,
+            cells=self._cells,
+            population=self._population,
         )
 
     @property
@@ -127,8 +107,13 @@ class Search:
         return self._direction
 
     @property
+    def features(self) -> Sequence[Feature] | None:
+        """Of the islands' archives; None for islands without any."""
+        return self._features
+
+    @property
     def islands(self) -> int:
-        """How many there are; they are numbered from 0."""
+        """How many there are now; they are numbered from 0, further ones as they are opened."""
         return len(self._islands)
 
     def ask(
@@ -137,6 +122,7 @@ class Search:
         *,
         island: int,
         parent_id: str | None = None,
+        rule: str = "given",
         ahead: tuple[Pending, ...] = (),
         guesses: Sequence[Proposal] = (),
     ) -> Proposal:
@@ -147,6 +133,7 @@ class Search:
             island: its number.
             parent_id: of the parent to take instead of the one that chance chooses; a repair's
                 is not chosen.
+            rule: by which that one was chosen.
             ahead: candidates of the island that were not admitted yet, to show as pending.
             guesses: calls of the island that were begun on guesses, of which nothing was told.
 
@@ -154,22 +141,24 @@ class Search:
             ValueError: there is no such island, or nothing was told yet that may be a parent, or
                 no candidate of this id.
         """
-        home = self._home(island)
+        home = self._islands.home(island)
         if not home.eligible:
             raise ValueError("nothing to start from: no valid candidate was told")
         chance = chance_of(iteration, island=island, seed=self._seed)
         operator, repairs = self._operator(island, key=chance.operator, guesses=guesses)
         if repairs is not None:
-            parent_id = self._population.entry(repairs).parent
+            parent_id, rule = self._population.entry(repairs).parent, REPAIR
         if parent_id is None:
             u, key = chance.parent
-            parent_id = home.choose(u=u, key=key).id
+            drawn = home.choose(u=u, key=key)
+            parent_id, rule = drawn.candidate.id, drawn.rule
         partner = None
         if operator == CROSSOVER:
             u, key = chance.partner
-            partner = home.choose(u=u, key=key, but=parent_id).id
+            partner = home.choose(u=u, key=key, but=parent_id).candidate.id
         choice = Choice(
             parent=parent_id,
+            rule=rule,
             operator=operator,
             k=home.k(iteration=iteration),
             partner=partner,
@@ -193,7 +182,7 @@ class Search:
         Raises:
             ValueError: there is no such island, no candidate or no failed attempt of this id.
         """
-        home, population = self._home(island), self._population
+        home, population = self._islands.home(island), self._population
         parent = population.candidate(choice.parent)
         history: tuple[Candidate, ...] = ()
         lineage: tuple[Turn, ...] = ()
@@ -225,6 +214,7 @@ class Search:
             pending=home.pending + ahead if self._prompts.history_tokens else (),
             partner=None if choice.partner is None else population.candidate(choice.partner),
             repairs=None if choice.repairs is None else population.attempt(choice.repairs),
+            rule=choice.rule,
         )
 
     def predict(
@@ -246,10 +236,10 @@ class Search:
         drawn = self.ask(iteration, island=island, ahead=ahead, guesses=guesses)
         if drawn.repairs is not None:
             return drawn
-        home = self._home(island)
+        home = self._islands.home(island)
         best = best_of(home.eligible, self._direction).id
         again = home.last_parent or drawn.parent.id
-        guess = self._predictors[island].guess(
+        guess = self._islands.predictors[island].guess(
             iteration,
             {Expert.DRAW: drawn.parent.id, Expert.BEST: best, Expert.AGAIN: again},
         )
@@ -264,13 +254,14 @@ class Search:
         guesses were right. Verifying again, or what another process predicted, teaches it nothing.
         """
         asked = self.ask(proposal.iteration, island=proposal.island)
-        self._predictors[proposal.island].learn(proposal.iteration, parent=asked.parent.id)
+        self._islands.predictors[proposal.island].learn(proposal.iteration, parent=asked.parent.id)
         return asked
 
     def predictor_figures(self) -> Mapping[Expert, Guesses]:
         """Return how often each way to guess a parent was right, over all islands."""
+        predictors = self._islands.predictors
         return {
-            expert: sum((each.figures[expert] for each in self._predictors), start=Guesses())
+            expert: sum((each.figures[expert] for each in predictors), start=Guesses())
             for expert in Expert
         }
 
@@ -283,7 +274,7 @@ class Search:
                 to the best.
             most: how many.
         """
-        candidates = self._home(proposal.island).eligible
+        candidates = self._islands.home(proposal.island).eligible
         scores = normalised(candidates, self._direction)
         own = next(s for c, s in zip(candidates, scores, strict=True) if c == proposal.parent)
         found = [
@@ -303,7 +294,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        home = self._home(island)
+        home = self._islands.home(island)
         return [*home.candidates, *home.pending]
 
     def begin(self, iteration: int, *, island: int, operator: str, repairs: str | None) -> None:
@@ -318,8 +309,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        self._home(island)
-        self._mixes[island].begin(iteration, operator)
+        self._islands.mix(island).begin(iteration, operator)
         if repairs is not None:
             self._population.begin_repair(repairs)
 
@@ -329,12 +319,17 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        home = self._home(entry.island)
+        home = self._islands.home(entry.island)
         if self._population.admit(entry) and entry.iteration != FIRST_ITERATION:
             home.admit(entry)
 
-    def tell(self, candidate_id: str, evaluation: Evaluation) -> None:
+    def tell(self, candidate_id: str, evaluation: Evaluation, *, cell: Cell | None = None) -> None:
         """Take in the verdict on an admitted program; the first one told counts.
+
+        Args:
+            candidate_id: the program's.
+            evaluation: the verdict.
+            cell: the program's, in the islands' archives; None if it has none, or they none.
 
         Raises:
             KeyError: no program was admitted under this id.
@@ -344,15 +339,11 @@ class Search:
         entry = self._population.entry(candidate_id)
         valid = evaluation.score is not None
         candidate = self._population.candidate(candidate_id) if valid else None
-        if candidate is not None and self._features is not None:
-            self._values[candidate_id] = measure(candidate.program, metrics=evaluation.metrics)
+        self._cells[candidate_id] = cell
         if entry.iteration != FIRST_ITERATION:
-            self._islands[entry.island].tell(entry, candidate)
+            self._islands.home(entry.island).tell(entry, candidate)
         elif candidate is not None:
-            for number, island in enumerate(self._islands):
-                if entry.islands is None or number in entry.islands:
-                    island.begin_with(entry, candidate)
-                    self._let_know(number, candidate)
+            self._islands.begin_with(entry, candidate)
 
     def taken_over(self, iteration: int, *, island: int) -> int | None:
         """Return how many children of an iteration took over a cell of the island's archive.
@@ -366,60 +357,41 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        return self._home(island).taken_over(iteration)
+        return self._islands.home(island).taken_over(iteration)
 
     def finish(self, outcome: IterationOutcome) -> None:
         """Take in that an iteration is over, and what it cost; all its verdicts were told.
+
+        A further island may be opened then, and some candidates migrate; see `Archipelago.finish`.
 
         Raises:
             ValueError: there is no such island, this iteration or a later one of the island was
                 finished before, or one of its programs has no verdict.
         """
-        home = self._home(outcome.island)
-        told = home.finish(outcome)
+        told = self._islands.home(outcome.island).finish(outcome)
         share = self._improved(told) / max(1, outcome.children)
-        self._mixes[outcome.island].tell(outcome.iteration, share=share)
-        if self._bandit is not None:
-            self._bandit.tell(outcome.island, told)
-        every = self._migration.migrate_every
-        if every == 0 or home.finished % every or self.islands == 1:
-            return
-        neighbour = (outcome.island + 1) % self.islands
-        for migrant in home.migrants(self._migration.migrants):
-            self._islands[neighbour].welcome(self._population.entry(migrant.id), migrant)
-            self._let_know(neighbour, migrant)
+        self._islands.mix(outcome.island).tell(outcome.iteration, share=share)
+        self._islands.finish(outcome.island, told)
 
     def preferred(self, islands: Sequence[int], *, iteration: int) -> int | None:
         """Return which of some islands is to have the room for the next call.
 
-        Args:
-            islands: at least one, in ascending order.
-            iteration: the number of the next call, from which the chance in it derives.
+        See `Archipelago.preferred`.
+        """
+        return self._islands.preferred(islands, iteration=iteration)
 
-        Returns:
-            None where islands take turns.
+    def first_best(self, island: int) -> float | None:
+        """Return the best score that an island began with; None if it began with none.
 
         Raises:
             ValueError: there is no such island.
         """
-        if self._bandit is None:
-            return None
-        rng = np.random.default_rng([self._seed, iteration, 0, _STREAM])
-        return self._bandit.choose(islands, key=int(rng.integers(2**64, dtype=np.uint64)))
+        return self._islands.home(island).first_best
 
     def best(self) -> Candidate | None:
         """Return the best candidate, of equal ones the shortest; None before the first."""
         candidates = self._population.candidates()
         return best_of(candidates, self._direction) if candidates else None
-
-    def _let_know(self, island: int, guest: Candidate) -> None:
-        if self._bandit is not None:
-            self._bandit.welcome(island, guest)
-
-    def _home(self, island: int) -> Island:
-        if not 0 <= island < self.islands:
-            raise ValueError(f"there is no island {island}; there are {self.islands}, from 0")
-        return self._islands[island]
 
     def _operator(
         self, island: int, *, key: int, guesses: Sequence[Proposal]
@@ -431,8 +403,8 @@ class Search:
         """
         taken = [each.repairs_id for each in guesses if each.repairs_id is not None]
         broken = self._population.broken(island=island, but=taken)
-        can = {CROSSOVER: len(self._home(island).eligible) > 1, REPAIR: broken is not None}
-        operator = self._mixes[island].choose(
+        can = {CROSSOVER: len(self._islands.home(island).eligible) > 1, REPAIR: broken is not None}
+        operator = self._islands.mix(island).choose(
             [name for name in self._operators if can.get(name, True)],
             key=key,
             guessed=[each.operator for each in guesses],

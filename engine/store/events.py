@@ -1,4 +1,8 @@
-"""What a run writes down: six kinds of events, each with a subject that it has once.
+"""What a run writes down: seven kinds of events, each with a subject that it has once.
+
+Of a call and its children they hold what TurboEvolve logs (section 6, "Logging and definitions"):
+island, iteration, parent and programs shown, K, and for each child its rank, what became of it, its
+score and its cell. The improvement is the score's difference from the parent's.
 
 Covers: the events and their form as JSON. Does not cover where they are kept (``log.py``) or what
 follows from them (``history.py``).
@@ -42,6 +46,12 @@ class Call:
 
     Attributes:
         island: for which it is.
+        parent: id of the program to change.
+        rule: by which the parent was chosen: a way of the parent policy, or its name if it has one
+            way; ``repair`` for a repair's, which is that of the attempt to be corrected; ``cached``
+            where ``preference`` says why.
+        shown: ids of the programs that the prompt shows besides the parent, in the order in which
+            they are first shown: candidates, pending ones, failed attempts.
         known: events that stood in the log when it was composed. Asked again by a search that
             knows those, and that the candidates ``ahead`` are pending, it is the same.
         ahead: ids of candidates that it was composed to show though they were not recorded then:
@@ -56,6 +66,8 @@ class Call:
     iteration: int
     island: int
     parent: str
+    rule: str
+    shown: tuple[str, ...] = ()
     operator: str
     k: int
     known: int
@@ -79,11 +91,15 @@ class Child:
     """A child was generated. Subject: its id, ``iteration.index``.
 
     Attributes:
-        completion: the model's answer.
+        completion: the model's answer; empty for a child of an answer that lists several programs
+            and is recorded, with its tokens and seconds, with an earlier child.
         completion_ids: the same as sampled.
         program: the program read from the completion; None if none could be read.
         refusal: why it is not evaluated; None for a candidate, whose verdict follows.
         missed: how many tokens of its prompt were computed, by reason.
+        rank: its place in an answer that lists several programs, from 0; None for a child with an
+            answer of its own, and for one that the answer does not hold.
+        probability: that the model said it has; None if it said none.
     """
 
     KIND: ClassVar[str] = "child"
@@ -101,6 +117,8 @@ class Child:
     cached_prompt_tokens: int
     llm_seconds: float
     missed: Mapping[Miss, int] = field(default_factory=dict)
+    rank: int | None = None
+    probability: float | None = None
 
     @property
     def subject(self) -> str:
@@ -144,6 +162,8 @@ class Verdict:
 
     Attributes:
         program: source text, for the initial program, which no child event holds; else None.
+        cell: of a program with a score in the islands' archives, a bin for each of their features;
+            None for one that has no cell, and in a run without an archive.
     """
 
     KIND: ClassVar[str] = "verdict"
@@ -156,13 +176,20 @@ class Verdict:
     metrics: Mapping[str, float] = field(default_factory=dict)
     artifacts: Mapping[str, str] = field(default_factory=dict)
     program: str | None = None
+    cell: tuple[int, ...] | None = None
 
     @property
     def subject(self) -> str:
         return self.candidate
 
     @staticmethod
-    def of(candidate: str, evaluation: Evaluation, program: str | None = None) -> Verdict:
+    def of(
+        candidate: str,
+        evaluation: Evaluation,
+        program: str | None = None,
+        *,
+        cell: tuple[int, ...] | None = None,
+    ) -> Verdict:
         """Return the event that records ``evaluation``."""
         return Verdict(
             candidate=candidate,
@@ -174,6 +201,7 @@ class Verdict:
             metrics=dict(evaluation.metrics),
             artifacts=dict(evaluation.artifacts),
             program=program,
+            cell=cell,
         )
 
     def evaluation(self) -> Evaluation:
@@ -275,7 +303,7 @@ def from_json(kind: str, body: str) -> Event:
     if kind == Seed.KIND:
         return Seed(**{**fields, "islands": tuple(fields["islands"])})
     if kind == Call.KIND:
-        for name in ("ahead", "temperatures", "seeds"):
+        for name in ("shown", "ahead", "temperatures", "seeds"):
             fields[name] = tuple(fields[name])
         preference = fields.pop("preference")
         return Call(**fields, preference=None if preference is None else Preference(**preference))
@@ -289,9 +317,10 @@ def from_json(kind: str, body: str) -> Event:
             missed={Miss(reason): int(tokens) for reason, tokens in missed.items()},
         )
     if kind == Verdict.KIND:
-        failure, metrics = fields.pop("failure"), fields.pop("metrics")
+        failure, metrics, cell = (fields.pop(name) for name in ("failure", "metrics", "cell"))
         return Verdict(
             **fields,
+            cell=None if cell is None else tuple(cell),
             failure=None if failure is None else Failure(failure),
             metrics={name: float(value) for name, value in metrics.items()},
         )

@@ -23,7 +23,7 @@ from engine.store.events import Event, Session, from_json, to_json
 DATABASE = "run.db"
 _LOCK = "run.lock"
 _APPLICATION_ID = 0x42524F44  # "BROD"
-_SCHEMA_VERSION = 5
+_SCHEMA_VERSION = 6
 _SCHEMA = """
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,

@@ -80,7 +80,7 @@ def test_a_summary_counts_runs_without_an_improvement_as_more_than_the_budget() 
     assert figures["valid_share"] == pytest.approx((5 + 6 + 7) / 30)
 
 
-def test_methods_are_compared_with_the_default_seed_by_seed() -> None:
+def test_methods_are_compared_with_the_baseline_seed_by_seed() -> None:
     up = {
         BASELINE: runs(0.5, 0.6, 0.7, 0.8, 0.9),
         "better": runs(0.6, 0.8, 1.0, 1.2, 1.4),
@@ -90,30 +90,30 @@ def test_methods_are_compared_with_the_default_seed_by_seed() -> None:
     result = compared({"up": up, "down": down}, {"up": MAXIMISE, "down": MINIMISE})
     for problem in ("up", "down"):
         each = result["problems"][problem]
-        assert "better_than_default" not in each[BASELINE]
-        better = each["better"]["better_than_default"]
+        assert "better_than_baseline" not in each[BASELINE]
+        better = each["better"]["better_than_baseline"]
         assert better["mean"] == pytest.approx(0.3)  # of 0.1, 0.2, 0.3, 0.4 and 0.5
         assert (better["wins"], better["losses"]) == (5, 0)
         # All five of a sign: 2 / 2^5, times two methods.
         assert better["wilcoxon_p"] == pytest.approx(0.0625)
         assert better["holm_p"] == pytest.approx(0.125)
-        assert each["same"]["better_than_default"]["wilcoxon_p"] is None
-        assert each["same"]["better_than_default"]["holm_p"] == 1.0
+        assert each["same"]["better_than_baseline"]["wilcoxon_p"] is None
+        assert each["same"]["better_than_baseline"]["holm_p"] == 1.0
         assert (each["better"]["mean_rank"], each["same"]["mean_rank"]) == (1.0, 2.5)
     overall = result["over_problems"]["better"]
     assert overall["mean_rank"] == 1.0
-    assert overall["rank_gain_over_default"]["mean"] == pytest.approx(1.5)
-    assert overall["rank_gain_over_default"]["wins"] == 10
-    assert overall["rank_gain_over_default"]["holm_p"] < 0.05
+    assert overall["rank_gain_over_baseline"]["mean"] == pytest.approx(1.5)
+    assert overall["rank_gain_over_baseline"]["wins"] == 10
+    assert overall["rank_gain_over_baseline"]["holm_p"] < 0.05
     assert json.loads(json.dumps(result)) == result
     text = table(result)
     assert len(text.splitlines()) == 1 + 2 * 3 + 3
     assert "0.125" in text and "nan" not in text
 
 
-def test_one_seed_and_no_default_give_a_table_without_tests() -> None:
+def test_one_seed_and_no_baseline_give_a_table_without_tests() -> None:
     result = compared({"p": {"k1": runs(0.5), "k4": runs(0.6)}}, {"p": MAXIMISE})
-    assert "better_than_default" not in result["problems"]["p"]["k4"]
+    assert "better_than_baseline" not in result["problems"]["p"]["k4"]
     assert "0.600000" in table(result)
 
 
@@ -135,7 +135,7 @@ def test_jobs_take_methods_in_turns() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"methods": "k1,none"}, "methods=none is none of default"),
+        ({"methods": "k1,none"}, "methods=none is none of one-island"),
         ({"problems": "nope"}, "problems=nope is none of"),
         ({"seeds": "1,x"}, "seeds=1,x are no whole numbers"),
         ({"seeds": "-1"}, "seed is -1"),

@@ -7,7 +7,9 @@ of vLLM 0.32 hold.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,10 +18,20 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from engine.inference import LanguageModel, ModelEmbedder, Sampling, find_weights
+from engine.core import Generation
+from engine.inference import (
+    Decoder,
+    DecoderEmbedder,
+    LanguageModel,
+    ModelEmbedder,
+    Sampling,
+    find_weights,
+)
 from engine.inference.hidden_states import mean_hidden_states
 from engine.problem import shipped
 from engine.settings import ModelSettings
+from engine.timeline import Timeline
+from engine.timeline_file import TIMELINE
 from kernels.cosine import cosines
 
 LENGTH = 1024
@@ -106,6 +118,47 @@ def test_calls_decode_meanwhile(
     children = sorted([*fan, *waiting], key=lambda child: child.generated_tokens)
     assert [child.generated_tokens for child in children] == [2, 40, 40]
     assert all(child.text for child in children)
+
+
+def test_in_a_running_decoder_a_vector_is_what_it_is_alone(
+    model: LanguageModel,
+    programs: list[str],
+    expected: NDArray[np.float32],
+    tmp_path: Path,
+) -> None:
+    """Texts join calls that decode, all at once and then one by one, and no child is lost."""
+    endless = tuple(model.encode("<|im_end|>") + model.encode("<|endoftext|>"))
+    embedder, rung = ModelEmbedder(model), threading.Event()
+    alone = embedder.embed(programs)
+    finished: list[tuple[int, Generation]] = []
+    with (
+        Timeline(tmp_path / TIMELINE) as timeline,
+        Decoder(model=model, timeline=timeline, notify=rung.set) as decoder,
+    ):
+        for call, length in ((1, 2), (2, 60), (3, 800)):
+            decoder.submit(
+                call,
+                iteration=call,
+                token_ids=model.encode(programs[0]),
+                sampling=[sampling(seed, max_tokens=length, banned=endless) for seed in range(2)],
+                is_over=lambda text: False,
+            )
+        beside = DecoderEmbedder(embedder, decoder)
+        together = beside.embed(programs)
+        one_by_one = np.concatenate([beside.embed([each]) for each in programs])
+        while len(finished) < 4:
+            assert rung.wait(60)
+            rung.clear()
+            finished += decoder.completed()
+        assert decoder.in_flight == 2  # call 3 was there all the time
+        again = beside.embed([*programs[:1], ""])
+    for found in (together, one_by_one):
+        assert alike(found, alone) > 0.9999
+        assert alike(found, expected) > 0.9999
+    assert alike(again[:1], alone[:1]) > 0.9999 and not again[1].any()
+    lengths = sorted((call, child.generated_tokens) for call, child in finished)
+    assert lengths == [(1, 2), (1, 2), (2, 60), (2, 60)]
+    model.forget()  # no request holds any of the cache
 
 
 def test_a_step_that_fails_leaves_the_engine_as_it_was(

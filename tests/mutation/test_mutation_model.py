@@ -121,10 +121,19 @@ def test_a_child_that_is_too_long_is_cut_off_and_no_program(model: MutationModel
     operator = Mutation(tokenizer=model, max_tokens=9)
     asked = proposal(PROGRAM)
     prompt = operator.compose(asked)
-    assert operator.parse(parent=asked.parent, prompt=prompt, generation=child) is None
+    (found,) = operator.parse(parent=asked.parent, prompt=prompt, generation=child)
+    assert found.program is None
 
 
-@pytest.mark.parametrize("demand", [{"stop": ("\n",)}, {"banned": (3,)}, {"grammar": "root ::= x"}])
+@pytest.mark.parametrize(
+    "demand",
+    [
+        {"stop": ("\n",)},
+        {"banned": (3,)},
+        {"grammar": "root ::= x"},
+        {"schema": '{"type": "object"}'},
+    ],
+)
 def test_what_it_can_not_follow_is_refused(model: MutationModel, demand: dict[str, object]) -> None:
     values: dict[str, object] = {"temperature": 1.0, "seed": 1, "stop": (), "max_tokens": 9}
     asked = Sampling(**{**values, **demand})  # type: ignore[arg-type]
@@ -176,8 +185,8 @@ def test_the_operator_shows_the_parent_and_takes_the_answer(model: MutationModel
     assert prompt.text == PROGRAM
     assert list(prompt.token_ids) == model.encode(PROGRAM)
     for child in children(model, prompt.text, [sampling(seed) for seed in range(5)]):
-        program = operator.parse(parent=asked.parent, prompt=prompt, generation=child)
-        assert program == child.text and programs.parse(program) is not None
+        (found,) = operator.parse(parent=asked.parent, prompt=prompt, generation=child)
+        assert found.program == child.text and programs.parse(child.text) is not None
         assert not operator.is_complete(parent=asked.parent, prompt=prompt, text=child.text)
         assert not operator.is_hopeless(parent=asked.parent, prompt=prompt, text="def (")
 
@@ -196,7 +205,8 @@ def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -
         llm_seconds=0.0,
     )
     prompt = operator.compose(asked)
-    assert operator.parse(parent=asked.parent, prompt=prompt, generation=answer) is None
+    (found,) = operator.parse(parent=asked.parent, prompt=prompt, generation=answer)
+    assert found.program is None
 
 
 @pytest.mark.parametrize(
@@ -221,6 +231,14 @@ def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -
         (
             ["model=mutation", "model.draft=ngram"],
             "model.draft is 'ngram'; it must be none with mod",
+        ),
+        (
+            ["model=mutation", "pool.embedding=model"],
+            "pool.embedding is 'model'; it must be ngrams with model=mutation",
+        ),
+        (
+            ["model=mutation", "search.novelty_by=model"],
+            "search.novelty_by is 'model'; it must be ngrams with model=mutation",
         ),
     ],
 )

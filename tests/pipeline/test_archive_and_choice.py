@@ -35,7 +35,7 @@ def new_state(
         workers=2,
     )
     first = Evaluation(score=0.5, failure=None, metrics={"lag": 0.0})
-    fold(state, BEGINNING[0], Verdict.of(INITIAL, first, program="x = 0\n"))
+    fold(state, BEGINNING[0], Verdict.of(INITIAL, first, program="x = 0\n", cell=(0,)))
     return state
 
 
@@ -50,7 +50,7 @@ def iteration(number: int, *, island: int, **verdicts: tuple[float, float]) -> l
             continue
         score, lag = given
         evaluation = Evaluation(score=score, failure=None, metrics={"lag": lag})
-        events += [child(name), Verdict.of(name, evaluation)]
+        events += [child(name), Verdict.of(name, evaluation, cell=(CELLS[0].bin(lag),))]
     return events
 
 
@@ -105,3 +105,34 @@ def test_a_state_that_is_told_the_log_again_gives_the_room_to_the_same_islands()
     for island, events in zip(chosen, log, strict=True):
         assert again.next_of([2, 1, 0]) == island
         fold(again, *events)
+
+
+# Further islands.
+
+
+def opened(*arguments: str) -> RunState:
+    """Return a state whose second island begins with the scores 0.8, 0.5 and 0.1."""
+    state = new_state("islands.most=2", "islands.spawn_below=1.0", *arguments, count=1)
+    events = iteration(0, island=0, child0=(0.8, 0.0), child1=(0.1, 0.0))
+    fold(state, *events[:-1])
+    assert state.search.islands == 1
+    fold(state, events[-1])  # the verdict that ends the iteration
+    assert state.search.islands == 2
+    return state
+
+
+def test_a_further_island_is_next_as_it_never_called() -> None:
+    state = opened("islands.choice=turns")
+    assert state.next_of([0, 1]) == 1 and not state.is_open(1)
+    fold(state, *iteration(1, island=1, child0=(0.2, 0.0)))
+    assert state.next_of([0, 1]) == 0
+    assert [each.id for each in state.search.programs(1)] == ["initial", "0.0", "0.1", "1.0"]
+
+
+def test_on_a_further_island_a_child_improves_that_is_better_than_what_it_began_with() -> None:
+    better, worse = (opened("width.kind=turboevolve") for _ in range(2))
+    for number in range(1, 7):
+        fold(better, *iteration(number, island=1, child0=(0.8 + number / 100, 0.0)))
+        fold(worse, *iteration(number, island=1, child0=(0.5 + number / 100, 0.0)))
+    assert better.search.ask(99, island=1).k == 3
+    assert worse.search.ask(99, island=1).k == 7

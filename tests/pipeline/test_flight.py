@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from engine.core import (
     Failure,
     Generation,
     Miss,
+    Parsed,
     Part,
     Preference,
     Prompt,
@@ -30,7 +32,16 @@ from engine.store import Call, Child, GivenUp
 
 SETTINGS = config.resolve(["search.temperature_min=0.5", "search.temperature_max=1.0"]).search
 PARENT = Candidate(id=INITIAL, program="x = 1\n", score=0.5)
-PROPOSAL = Proposal(iteration=7, parent=PARENT, history=(), operator="echo", k=4, seed=11, island=2)
+PROPOSAL = Proposal(
+    iteration=7,
+    parent=PARENT,
+    history=(),
+    operator="echo",
+    k=4,
+    seed=11,
+    island=2,
+    rule="uniform",
+)
 PARTNER = Candidate(id="3.2", program="x = 3\n", score=0.25)
 BROKEN = Attempt(
     id="4.0",
@@ -39,8 +50,8 @@ BROKEN = Attempt(
 )
 PROMPT = Prompt(
     blocks=(
-        Block(part=Part.TASK, text="do ", token_ids=(1, 2)),
-        Block(part=Part.ASK, text="it", token_ids=(3,)),
+        Block(part=Part.TASK, text="do ", token_ids=(1, 2), shows=("6.0", INITIAL)),
+        Block(part=Part.ASK, text="it", token_ids=(3,), shows=("2.1", "6.0")),
     ),
     stop=("\n\n",),
     max_tokens=9,
@@ -57,8 +68,10 @@ class Echo:
     def compose(self, proposal: Proposal) -> Prompt:
         return PROMPT
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
-        return generation.text
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
+        return (Parsed(program=generation.text),)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         assert (parent, prompt) == (PARENT, PROMPT)
@@ -155,7 +168,7 @@ def test_the_operator_says_when_a_child_is_over() -> None:
 
 def test_the_event_of_a_child() -> None:
     call = flight(numbers=[1, 3])  # of a call that a death cut short
-    child = call.child(generation(1), program="y = 2\n", refusal=None)
+    child = call.child(call.land(generation(1)), 3, program="y = 2\n", refusal=None)
     assert child == Child(
         id="7.3",
         iteration=7,
@@ -173,7 +186,7 @@ def test_the_event_of_a_child() -> None:
         missed={Miss.NEW: 1, Miss.ALIGNMENT: 1},
     )
     nothing = generation(0, text="", token_ids=(), prompt_tokens=0, cached_prompt_tokens=0)
-    aborted = call.child(nothing, program=None, refusal=Refusal.UNPARSED)
+    aborted = call.child(call.land(nothing), 1, program=None, refusal=Refusal.UNPARSED)
     assert (aborted.id, aborted.refusal, aborted.missed) == ("7.1", Refusal.UNPARSED, {})
 
 
@@ -184,6 +197,8 @@ def test_the_event_of_a_call() -> None:
         iteration=7,
         island=2,
         parent=INITIAL,
+        rule="uniform",
+        shown=("6.0", "2.1"),
         operator="echo",
         k=4,
         known=23,

@@ -19,7 +19,9 @@ class Run:
         self, *events: Event, workers: int = 1, direction: Direction = Direction.MAXIMISE
     ) -> None:
         self._history = RunHistory(direction=direction)
-        self._outcomes = Outcomes(self._history, workers=workers)
+        self._outcomes = Outcomes(
+            self._history, workers=workers, first_best=[0.5, 0.5, None].__getitem__
+        )
         first = Evaluation(score=0.5, failure=None)
         self.fold(Verdict.of(INITIAL, first, program="x = 1\n"))
         for event in events:
@@ -42,6 +44,7 @@ def call(iteration: int, *, k: int, island: int = 0) -> Call:
         iteration=iteration,
         island=island,
         parent=INITIAL,
+        rule="elite",
         operator="infill",
         k=k,
         known=0,
@@ -158,6 +161,13 @@ def test_islands_are_told_as_they_end_each_in_its_own_order() -> None:
     run.fold(FIRST[-1])
     assert [(each.iteration, each.island) for each in run.finished()] == [(0, 0)]
     assert run.open_islands() == set()
+
+
+def test_an_island_that_began_with_nothing_improves_with_its_first_score() -> None:
+    below = dataclasses.replace(FIRST[4], score=0.25)
+    events = (*FIRST[:4], below, FIRST[5])
+    assert improved(*events) == [0]  # no better than 0.5
+    assert improved(*on_island(2, *events)) == [1]
 
 
 def test_each_island_has_a_best_of_its_own() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,19 @@ from engine.core import (
     Candidate,
     Evaluation,
     Generation,
+    Parsed,
     Part,
     Pending,
     Prompt,
     Refusal,
 )
+from engine.embedding import NGramEmbedder
 from engine.inference import MissLedger
 from engine.pipeline import Flight, Reader
 from engine.pipeline.flight import Standing, spread
 from engine.problem import load_problem
 from engine.restore import restore
+from engine.search.novelty import Novelty
 from engine.store import Recorded, Session, Verdict
 
 FIRST = "def f(x):\n    total = 0\n    for each in x:\n        total += each\n    return total\n"
@@ -37,8 +41,10 @@ class Echo:
 
     longest_parent = 1000
 
-    def parse(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> str | None:
-        return generation.text or None
+    def parse(
+        self, *, parent: Candidate, prompt: Prompt, generation: Generation
+    ) -> Sequence[Parsed]:
+        return (Parsed(program=generation.text or None),)
 
 
 class Characters:
@@ -96,7 +102,7 @@ def reader(parts: dict[str, Any], *, longest: int = 1000, novelty: float | None 
         search=parts["search"],
         tokenizer=parts["tokenizer"],
         longest_parent=longest,
-        novelty=novelty,
+        novelty=None if novelty is None else Novelty(embedder=NGramEmbedder(), threshold=novelty),
     )
 
 
@@ -117,7 +123,9 @@ def reader(parts: dict[str, Any], *, longest: int = 1000, novelty: float | None 
 def test_a_child_is_refused_by_the_first_rule_that_it_breaks(
     parts: dict[str, Any], text: str, novelty: float | None, refusal: Refusal | None
 ) -> None:
-    child = reader(parts, novelty=novelty).child(parts["flight"], generation(2, text))
+    flight = parts["flight"]
+    landing = flight.land(generation(2, text))
+    (child,) = reader(parts, novelty=novelty).children(flight, landing)
     assert (child.id, child.program, child.refusal) == ("3.2", text or None, refusal)
 
 

@@ -55,6 +55,7 @@ def call(iteration: int, *, island: int, parent: str = INITIAL) -> Call:
         iteration=iteration,
         island=island,
         parent=parent,
+        rule="elite",
         operator="infill",
         k=2,
         known=2,

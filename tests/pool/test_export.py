@@ -67,6 +67,16 @@ def test_only_the_top_are_written_and_each_program_once(make_run: MakeRun, tmp_p
     assert (tmp_path / "pool" / "002.py").read_text() == same["0.1"]
 
 
+def test_a_run_gives_no_more_than_its_share(make_run: MakeRun, tmp_path: Path) -> None:
+    one = make_run("one", {"0.0": 0.7, "0.1": 0.8, "0.2": 0.9})
+    two = make_run("two", {"1.0": 0.6, "1.1": 0.55, "1.2": 0.52})
+    export([one, two], to=tmp_path / "pool", top=4, each=2)
+    assert [each["candidate"] for each in index(tmp_path / "pool")["programs"]] == [
+        *("0.2", "0.1"),
+        *("1.0", "1.1"),
+    ]
+
+
 def test_runs_that_do_not_compare_are_refused(make_run: MakeRun, tmp_path: Path) -> None:
     one = make_run("one", {"0.0": 0.7})
     changed = make_run("changed", {"0.0": 0.7}, fingerprint="g")
@@ -111,7 +121,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_says_what_it_wrote(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run("run", {"0.0": 0.1 + 0.2, "0.1": 0.9})
     to = tmp_path / "pool"
-    done = command("export", str(run), f"to={to}", "top=2")
+    done = command("export", str(run), f"to={to}", "top=2", "each=5")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"0.9  {to}/001.py  run/0.1",
@@ -123,8 +133,8 @@ def test_the_command_says_what_it_wrote(make_run: MakeRun, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "expected: export RUN... to=FOLDER top=N"),
-        (["import", "x"], "expected: export RUN... to=FOLDER top=N"),
+        ([], "expected: export RUN... to=FOLDER top=N each=N"),
+        (["import", "x"], "expected: export RUN... to=FOLDER top=N each=N"),
         (["export", "to=x"], "no run is given"),
         (["export", "runs/a"], "to= is missing"),
         (["export", "runs/a", "to="], "to= is missing"),
@@ -132,6 +142,7 @@ def test_the_command_says_what_it_wrote(make_run: MakeRun, tmp_path: Path) -> No
         (["export", "runs/a", "to=x", "top=0"], "top is '0'"),
         (["export", "runs/a", "to=x", "top=²"], "top is '²'"),
         (["export", "runs/a", "to=x", "top=" + "9" * 5000], "top is '99999999999999999999'"),
+        (["export", "runs/a", "to=x", "each=-1"], "each is '-1'"),
         (["export", "no/such/run", "to=x"], "no/such/run is not a run"),
     ],
 )
@@ -152,4 +163,4 @@ def test_help_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     from engine.pool.__main__ import main
 
     assert main(["--help"]) == 0
-    assert "export RUN... to=FOLDER top=N" in capsys.readouterr().out
+    assert "export RUN... to=FOLDER top=N each=N" in capsys.readouterr().out

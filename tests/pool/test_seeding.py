@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from command import assert_complete, run
 
-from engine.core import Failure, Problem
+from engine.core import Failure, Feature, Problem
 from engine.embedding import NGramEmbedder
 from engine.evaluation import EvaluatorPool
 from engine.pool import read_sources, seeds
@@ -31,7 +32,13 @@ def problem() -> Problem:
     return load_problem(DOUBLE)
 
 
-def begun(problem: Problem, *sources: Path, islands: int = 1, longest: int = 10**6) -> list[Event]:
+def begun(
+    problem: Problem,
+    *sources: Path,
+    islands: int = 1,
+    longest: int = 10**6,
+    features: Sequence[Feature] | None = None,
+) -> list[Event]:
     settings = PoolSettings(
         sources=tuple(map(str, sources)),
         most_of_run=9,
@@ -49,6 +56,7 @@ def begun(problem: Problem, *sources: Path, islands: int = 1, longest: int = 10*
             fits=lambda program: len(program) <= longest,
             islands=islands,
             seed=1,
+            features=features,
         )
 
 
@@ -114,6 +122,17 @@ def double(values, offset=0.0):
     assert all(len(each.islands) == 1 for each in made)
 
 
+def test_a_program_with_a_score_is_recorded_with_its_cell(problem: Problem, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(GOOD.replace("2 *", "3 *"))
+    (tmp_path / "b.py").write_text("def double(values, offset=0.0):\n    raise ValueError('no')\n")
+    plain = [each for each in begun(problem, tmp_path) if isinstance(each, Verdict)]
+    assert [each.cell for each in plain] == [None, None]
+    calls = Feature(name="calls", low=0, high=9, bins=9)
+    found = begun(problem, tmp_path, features=(calls,))
+    cells = [each.cell for each in found if isinstance(each, Verdict)]
+    assert cells == [(1,), None]  # it calls len
+
+
 def test_no_source_is_no_pool(problem: Problem) -> None:
     assert begun(problem) == []
 
@@ -147,9 +166,21 @@ def test_a_run_begins_with_a_pool_and_goes_on_from_its_best(tmp_path: Path) -> N
     with sqlite3.connect(tmp_path / "second" / "run.db") as db:
         kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY seq")]
         bodies = db.execute("SELECT body FROM events WHERE kind = 'call'").fetchall()
+        verdicts = db.execute("SELECT body FROM events WHERE kind = 'verdict'").fetchall()
+        sown = db.execute("SELECT body FROM events WHERE kind = 'seed'").fetchall()
     assert kinds[:4] == ["session", "verdict", "seed", "verdict"]
     refused = [line for line in second.stderr.splitlines() if "is left out" in line]
     evaluated = [line for line in refused if "the same as the initial program" not in line]
     assert kinds.count("seed") == 5 - len(refused) + len(evaluated)
-    assert len(evaluated) == 1  # the hostile one, whose verdict is recorded
+    assert len(evaluated) == 1  # the hostile one
+    (hostile,) = [
+        each for (body,) in sown if (each := json.loads(body))["source"] == "pool/kill.py"
+    ]
+    (verdict,) = [
+        each
+        for (body,) in verdicts
+        if (each := json.loads(body))["candidate"] == f"pool.{hostile['number']}"
+    ]
+    assert verdict["failure"] is not None and verdict["score"] is None
+    assert hostile["islands"] == []
     assert any(json.loads(body)["parent"].startswith("pool.") for (body,) in bodies)

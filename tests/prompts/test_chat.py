@@ -83,7 +83,8 @@ PROMPT = Prompt(blocks=(), stop=(), max_tokens=5)
 
 def rewritten(problem: Problem, text: str) -> str | None:
     operator = Rewrite(problem=problem, tokenizer=Words(), max_tokens=100, prompts=STABLE)
-    return operator.parse(parent=PARENT, prompt=PROMPT, generation=generation(text))
+    (found,) = operator.parse(parent=PARENT, prompt=PROMPT, generation=generation(text))
+    return found.program
 
 
 # The prompt.
@@ -385,7 +386,8 @@ def test_a_diff_that_does_not_parse_gives_no_child(problem: Problem) -> None:
     operator = Diff(problem=problem, tokenizer=Words(), max_tokens=100, prompts=STABLE)
 
     def child(text: str) -> str | None:
-        return operator.parse(parent=PARENT, prompt=PROMPT, generation=generation(text))
+        (found,) = operator.parse(parent=PARENT, prompt=PROMPT, generation=generation(text))
+        return found.program
 
     assert child(block("    return x\n", "    return x + 1\n")) == "def f(x):\n    return x + 1\n"
     assert child(block("    return x\n", "    return x +\n")) is None

@@ -147,9 +147,16 @@ def gap_of(prompt: Prompt) -> Gap:
 
 
 def read(infill: Infill, program: str, gap: Gap, text: str, reason: str = "stop") -> str | None:
-    return infill.parse(
-        parent=candidate(program), prompt=prompt_of(gap), generation=generation(text, reason)
+    return answered(infill, program, prompt_of(gap), text, reason)
+
+
+def answered(
+    infill: Infill, program: str, prompt: Prompt, text: str, reason: str = "stop"
+) -> str | None:
+    (found,) = infill.parse(
+        parent=candidate(program), prompt=prompt, generation=generation(text, reason)
     )
+    return found.program
 
 
 # What is asked
@@ -298,9 +305,7 @@ def test_a_parent_without_a_place_is_gone_on_with(infill: Infill, name: str) -> 
     parent = WITHOUT_SITES[name]
     prompt = infill.compose(proposal(parent))
     assert prompt.grammar is None
-    child = infill.parse(
-        parent=candidate(parent), prompt=prompt, generation=generation("run = abs\n# more")
-    )
+    child = answered(infill, parent, prompt, "run = abs\n# more")
     assert child is not None
     expected = parent + "\n" * (parent != "" and not parent.endswith("\n"))
     assert child == expected + "run = abs\n# more\n"
@@ -324,10 +329,7 @@ def test_the_parents_own_text_gives_the_parent(
             continue
         replaced += 1
         for space in ("", " "):  # the model writes the space that the prompt left out
-            answer = generation(space + own)
-            assert infill.parse(parent=candidate(program), prompt=prompt, generation=answer) == (
-                program
-            )
+            assert answered(infill, program, prompt, space + own) == program
     assert replaced
 
 
@@ -339,9 +341,7 @@ def test_what_is_inserted_is_a_statement_in_its_block(infill: Infill, name: str)
         gap = gap_of(prompt)
         if gap.start != gap.end or gap.before:
             continue
-        child = infill.parse(
-            parent=candidate(program), prompt=prompt, generation=generation("pass\n")
-        )
+        child = answered(infill, program, prompt, "pass\n")
         assert child is not None
         lines, inserted = programs.source_lines(program), programs.source_lines(child)
         number = next(
@@ -371,11 +371,7 @@ def test_what_a_grammar_lets_through_makes_a_program_that_reads_what_is_there(
         held += 1
         written = sentence(prompt.grammar, seed)
         gap = gap_of(prompt)
-        child = infill.parse(
-            parent=candidate(program),
-            prompt=prompt,
-            generation=generation(written.removesuffix("\n")),
-        )
+        child = answered(infill, program, prompt, written.removesuffix("\n"))
         if program[gap.end : gap.end + 1] == "." and child is None:
             continue  # a number has no attributes
         assert child is not None, (written, gap)

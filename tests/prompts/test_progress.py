@@ -48,7 +48,8 @@ def parsed(
         cached_prompt_tokens=0,
         llm_seconds=0.0,
     )
-    return operator.parse(parent=PARENT, prompt=prompt, generation=generation)
+    (found,) = operator.parse(parent=PARENT, prompt=prompt, generation=generation)
+    return found.program
 
 
 def is_hopeless(operator: Operator, text: str, *, prompt: Prompt = PROMPT) -> bool:

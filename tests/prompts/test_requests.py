@@ -73,7 +73,8 @@ def read(operator: Operator, proposal: Proposal, text: str) -> str | None:
         llm_seconds=0.0,
     )
     prompt = operator.compose(proposal)
-    return operator.parse(parent=proposal.parent, prompt=prompt, generation=generation)
+    (found,) = operator.parse(parent=proposal.parent, prompt=prompt, generation=generation)
+    return found.program
 
 
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT])

@@ -93,6 +93,7 @@ def history(problem: Problem) -> RunHistory:
         iteration=0,
         island=0,
         parent=INITIAL,
+        rule="elite",
         operator="infill",
         k=4,
         known=2,
@@ -116,6 +117,15 @@ def history(problem: Problem) -> RunHistory:
         (1, 3.0, verdict("0.3", 0.5, 0.25)),
         (1, 4.5, verdict("0.2", None, 2.0)),
     )
+
+
+def test_islands_that_were_opened_and_called_are_counted(
+    settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    (call,) = history.calls.values()
+    later = replace(call, iteration=1, island=2)
+    history.fold(Recorded(session=1, elapsed=5.0, event=later))
+    assert summarise(settings=settings, problem=problem, history=history)["islands"] == 3
 
 
 def test_the_figures_are_the_sums_of_what_was_recorded(

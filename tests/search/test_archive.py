@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction, Feature
 from engine.search.archive import Archive, Placement
+from engine.search.features import Cell
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 FEATURES = (
-    Feature(name="nodes", low=0, high=40, bins=4),
+    Feature(name="mass", low=0, high=40, bins=4),
     Feature(name="snr", low=-1, high=1, bins=2),
 )
+
+
+def cell(**values: float) -> Cell | None:
+    """Return the cell of a program with these features, all of them or none."""
+    return tuple(each.bin(values[each.name]) for each in FEATURES) if values else None
 
 
 def archive(direction: Direction = UP) -> Archive:
@@ -27,11 +31,11 @@ def tell(
 ) -> Placement:
     """Tell a candidate, and that `placement` says before what `tell` does."""
     candidate = Candidate(id=name, program=program, score=score)
-    place = (at, 0, name)
+    place, own = (at, 0, name), cell(**values)
     before = into.cells
-    said = into.placement(candidate, place=place, values=values)
+    said = into.placement(candidate, place=place, cell=own)
     assert into.cells == before
-    done = into.tell(candidate, place=place, values=values)
+    done = into.tell(candidate, place=place, cell=own)
     assert done is said
     assert (into.cells != before) == done.changes
     return done
@@ -40,54 +44,50 @@ def tell(
 def test_cells_are_filled_taken_over_and_kept() -> None:
     made = archive()
     assert (made.size, made.coverage, made.elites) == (8, 0.0, [])
-    assert tell(made, "a", 1.0, nodes=5, snr=0.5) is Placement.FILLED
-    assert tell(made, "b", 0.5, nodes=9, snr=0.9) is Placement.REJECTED
-    assert tell(made, "c", 0.1, nodes=11, snr=0.5) is Placement.FILLED
-    assert tell(made, "d", 2.0, nodes=9.9, snr=7.0) is Placement.REPLACED
+    assert tell(made, "a", 1.0, mass=5, snr=0.5) is Placement.FILLED
+    assert tell(made, "b", 0.5, mass=9, snr=0.9) is Placement.REJECTED
+    assert tell(made, "c", 0.1, mass=11, snr=0.5) is Placement.FILLED
+    assert tell(made, "d", 2.0, mass=9.9, snr=7.0) is Placement.REPLACED
     assert {cell: elite.id for cell, elite in made.cells.items()} == {(0, 1): "d", (1, 1): "c"}
     assert made.coverage == 2 / 8
 
 
 def test_smaller_scores_are_better_where_they_are_minimised() -> None:
     made = archive(DOWN)
-    tell(made, "a", 1.0, nodes=5, snr=0.5)
-    assert tell(made, "b", -3.0, nodes=5, snr=0.5) is Placement.REPLACED
-    assert tell(made, "c", 0.0, nodes=5, snr=0.5) is Placement.REJECTED
+    tell(made, "a", 1.0, mass=5, snr=0.5)
+    assert tell(made, "b", -3.0, mass=5, snr=0.5) is Placement.REPLACED
+    assert tell(made, "c", 0.0, mass=5, snr=0.5) is Placement.REJECTED
 
 
 def test_of_equal_ones_the_shorter_and_then_the_first_by_place_keeps_the_cell() -> None:
     made = archive()
-    tell(made, "late", 1.0, at=7, nodes=5, snr=0.5)
-    assert tell(made, "later", 1.0, at=8, nodes=5, snr=0.5) is Placement.REJECTED
-    assert tell(made, "early", 1.0, at=3, nodes=5, snr=0.5) is Placement.REPLACED
-    longer = tell(made, "longer", 1.0, at=0, program="x = 10", nodes=5, snr=0.5)
+    tell(made, "late", 1.0, at=7, mass=5, snr=0.5)
+    assert tell(made, "later", 1.0, at=8, mass=5, snr=0.5) is Placement.REJECTED
+    assert tell(made, "early", 1.0, at=3, mass=5, snr=0.5) is Placement.REPLACED
+    longer = tell(made, "longer", 1.0, at=0, program="x = 10", mass=5, snr=0.5)
     assert longer is Placement.REJECTED
-    shorter = tell(made, "short", 1.0, at=9, program="x=1", nodes=5, snr=0.5)
+    shorter = tell(made, "short", 1.0, at=9, program="x=1", mass=5, snr=0.5)
     assert shorter is Placement.REPLACED
     assert [elite.id for elite in made.elites] == ["short"]
 
 
 def test_telling_again_changes_nothing() -> None:
     made = archive()
-    tell(made, "a", 1.0, nodes=5, snr=0.5)
-    assert tell(made, "a", 1.0, nodes=5, snr=0.5) is Placement.REJECTED
+    tell(made, "a", 1.0, mass=5, snr=0.5)
+    assert tell(made, "a", 1.0, mass=5, snr=0.5) is Placement.REJECTED
 
 
-@pytest.mark.parametrize("values", [{"nodes": 5}, {"nodes": 5, "snr": math.nan}, {}])
-def test_one_with_a_feature_missing_has_no_cell(values: dict[str, float]) -> None:
+def test_one_without_a_cell_is_not_kept() -> None:
     made = archive()
-    assert made.cell(values) is None
-    assert tell(made, "a", 1.0, **values) is Placement.OUTSIDE
+    assert tell(made, "a", 1.0) is Placement.OUTSIDE
     assert made.elites == []
-
-
-def test_infinite_values_count_as_in_the_last_bins() -> None:
-    assert archive().cell({"nodes": math.inf, "snr": -math.inf, "other": 1.0}) == (3, 0)
 
 
 def test_without_features_there_is_one_cell_for_the_best() -> None:
     made = Archive(features=(), direction=UP)
-    assert [tell(made, name, score) for name, score in (("a", 1.0), ("b", 2.0), ("c", 1.5))] == [
+    scores = {"a": 1.0, "b": 2.0, "c": 1.5}
+    candidates = [Candidate(id=name, program="x", score=score) for name, score in scores.items()]
+    assert [made.tell(each, place=(0, 0, each.id), cell=()) for each in candidates] == [
         Placement.FILLED,
         Placement.REPLACED,
         Placement.REJECTED,
@@ -96,7 +96,7 @@ def test_without_features_there_is_one_cell_for_the_best() -> None:
 
 
 def test_a_feature_is_named_once() -> None:
-    with pytest.raises(ValueError, match="named twice: nodes, nodes"):
+    with pytest.raises(ValueError, match="named twice: mass, mass"):
         Archive(features=(FEATURES[0], FEATURES[0]), direction=UP)
 
 
@@ -117,22 +117,22 @@ def test_what_it_holds_does_not_depend_on_the_order(
     shuffled = sorted(numbered, key=lambda _: rng.random())  # type: ignore[attr-defined]
     one, other = archive(direction), archive(direction)
     for into, order in ((one, numbered), (other, shuffled)):
-        for number, (score, program, at, nodes, snr) in order:
-            tell(into, f"c{number}", score, program=program, at=at, nodes=nodes, snr=snr)
+        for number, (score, program, at, mass, snr) in order:
+            tell(into, f"c{number}", score, program=program, at=at, mass=mass, snr=snr)
     assert one.cells == other.cells
     assert one.elites == other.elites
     for elite in one.elites:
         assert all(
             not direction.better(score, elite.score)
-            for number, (score, *_, nodes, snr) in numbered
-            if one.cells.get(one.cell({"nodes": nodes, "snr": snr})) == elite
+            for number, (score, *_, mass, snr) in numbered
+            if one.cells.get(cell(mass=mass, snr=snr) or ()) == elite
         )
-    assert {one.cell({"nodes": each[3], "snr": each[4]}) for each in told} == set(one.cells)
+    assert {cell(mass=each[3], snr=each[4]) for each in told} == set(one.cells)
 
 
 def test_elites_stand_in_the_order_of_their_places() -> None:
     made = archive()
-    for at, nodes in ((5, 1), (2, 11), (9, 21), (0, 31)):
-        tell(made, f"c{at}", 1.0, at=at, nodes=nodes, snr=0.0)
+    for at, mass in ((5, 1), (2, 11), (9, 21), (0, 31)):
+        tell(made, f"c{at}", 1.0, at=at, mass=mass, snr=0.0)
     assert [each.id for each in made.elites] == ["c0", "c2", "c5", "c9"]
     assert list(made.cells) == [(0, 1), (1, 1), (2, 1), (3, 1)]

@@ -8,20 +8,21 @@ from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction, Feature
 from engine.search.elites import Elites
+from engine.search.features import Cell
 
 # Cells: [0, 1), [1, 2), [2, 3) and [3, 4].
 FEATURES = (Feature(name="lag", low=0, high=4, bins=4),)
 
 
 class Island:
-    """Elites, and what was measured of the candidates that they are told."""
+    """Elites, and the cells of the candidates that they are told."""
 
     def __init__(self, *, direction: Direction = Direction.MAXIMISE) -> None:
-        self._values: dict[str, dict[str, float]] = {}
-        self.elites = Elites(features=FEATURES, direction=direction, values=self._values)
+        self._cells: dict[str, Cell | None] = {}
+        self.elites = Elites(features=FEATURES, direction=direction, cells=self._cells)
 
     def _made(self, name: str, score: float, lag: float | None) -> Candidate:
-        self._values[name] = {} if lag is None else {"lag": lag}
+        self._cells[name] = None if lag is None else (FEATURES[0].bin(lag),)
         return Candidate(id=name, program="x", score=score)
 
     def welcome(self, name: str, score: float, lag: float, *, iteration: int = -1) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Feature, UserError
-from engine.search.features import MEASURES, dimensions, measure
+from engine.core import Evaluation, Failure, Feature, UserError
+from engine.search.features import MEASURES, cell_of, dimensions, measure
 
 PROGRAM = """
 def run(n):
@@ -53,6 +53,41 @@ def test_a_metric_never_hides_what_is_measured() -> None:
 @pytest.mark.parametrize("program", ["x = = 1", "x\x00", "(" * 300 + ")" * 300, "\ud800"])
 def test_of_what_is_no_program_the_metrics_are_left(program: str) -> None:
     assert measure(program, metrics={"snr": 3.0, "nodes": 4.0}) == {"snr": 3.0}
+
+
+# A program's cell.
+
+GRID = (
+    Feature(name="calls", low=0, high=4, bins=4),
+    Feature(name="snr", low=-1, high=1, bins=2),
+)
+
+
+def scored(**metrics: float) -> Evaluation:
+    return Evaluation(score=0.5, failure=None, metrics=metrics)
+
+
+def test_a_cell_is_one_bin_of_each_feature_in_their_order() -> None:
+    assert cell_of(PROGRAM, scored(snr=0.0, score=9.0), features=GRID) == (3, 1)
+    assert cell_of(PROGRAM, scored(snr=-math.inf), features=GRID) == (3, 0)
+    assert cell_of("x = 1", scored(snr=math.inf), features=GRID[::-1]) == (1, 0)
+    assert cell_of("x = 1", scored(), features=()) == ()
+
+
+@pytest.mark.parametrize(
+    ("program", "metrics"),
+    [("x = 1", {}), ("x = 1", {"snr": math.nan}), ("x = = 1", {"snr": 0.0, "calls": 1.0})],
+)
+def test_where_a_feature_is_missing_there_is_no_cell(
+    program: str, metrics: dict[str, float]
+) -> None:
+    assert cell_of(program, scored(**metrics), features=GRID) is None
+
+
+def test_without_an_archive_or_a_score_there_is_no_cell() -> None:
+    failed = Evaluation(score=None, failure=Failure.ERROR, metrics={"snr": 0.0})
+    assert cell_of("x = 1", failed, features=GRID) is None
+    assert cell_of("x = 1", scored(snr=0.0), features=None) is None
 
 
 # Which features an archive has.

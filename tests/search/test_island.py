@@ -12,7 +12,7 @@ from engine.core import INITIAL, Candidate, Direction, Pending
 from engine.search import FIRST_ITERATION, Entry, IterationOutcome
 from engine.search.island import Island
 from engine.search.parents import Child as ToldChild
-from engine.search.parents import ParentOutcome, ParentPolicy, make_policy
+from engine.search.parents import Draw, ParentOutcome, ParentPolicy, make_policy
 from engine.search.width import FixedWidth, TurboEvolveWidth, WidthPolicy
 from engine.search.window import Window
 
@@ -222,8 +222,8 @@ class Listener:
         self.guests: list[str] = []
         self.told: list[ParentOutcome] = []
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        return candidates[-1]
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        return Draw(candidate=candidates[-1], rule="last")
 
     def welcome(self, candidate: Candidate) -> None:
         self.guests.append(candidate.id)
@@ -251,4 +251,5 @@ def test_the_parent_policy_learns_of_guests_and_of_iterations_that_are_over() ->
         ParentOutcome(iteration=4, parent=INITIAL, children=()),
     ]
     assert listener.guests == [INITIAL, "2.0"]
-    assert island.choose(u=0.5, key=1).id == "2.0"
+    drawn = island.choose(u=0.5, key=1)
+    assert (drawn.candidate.id, drawn.rule) == ("2.0", "last")

@@ -53,7 +53,7 @@ def drawn(
         gamma=settings.gamma,
         epsilon=settings.epsilon,
     )
-    return policy.choose(among, u=u, key=int(key))
+    return policy.choose(among, u=u, key=int(key)).candidate
 
 
 def close(frequency: list[float], probability: list[float]) -> bool:

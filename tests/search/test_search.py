@@ -37,6 +37,7 @@ SETTINGS = SearchSettings(
     temperature_max=1.0,
     prefer_cached=0.0,
     novelty=None,
+    novelty_by="ngrams",
     archive="none",
     failures=2,
     parent=ParentSettings(policy="hybrid", p_elite=0.4, p_uniform=0.3, gamma=2.0, epsilon=0.01),
@@ -44,7 +45,15 @@ SETTINGS = SearchSettings(
     operators_policy="fixed",
 )
 FIXED = WidthSettings(kind="fixed", k_min=1, k_max=32)
-ALONE = IslandSettings(count=1, migrate_every=1, migrants=5, choice="turns")
+ALONE = IslandSettings(
+    count=1,
+    migrate_every=1,
+    migrants=5,
+    choice="turns",
+    most=None,
+    spawn_below=0.015,
+    spawn_every=30,
+)
 CLASSIC = PromptSettings(
     layout="classic", history_tokens=2, growth_tokens=2, name_parent=False, align=False
 )
@@ -213,10 +222,13 @@ def test_operator_and_seed_do_not_depend_on_the_candidates() -> None:
 def test_a_recorded_call_is_asked_again_with_its_parent_and_width() -> None:
     search = search_with(SCORES)
     for proposal in asked(search):
-        choice = Choice(parent=proposal.parent.id, operator=proposal.operator, k=9)
+        choice = Choice(parent=proposal.parent.id, rule="odd", operator=proposal.operator, k=9)
         again = search.recall(proposal.iteration, island=0, choice=choice)
-        assert again == replace(proposal, k=9)
-        assert search.ask(proposal.iteration, island=0, parent_id=choice.parent) == proposal
+        assert again == replace(proposal, k=9, rule="odd")
+        given = search.ask(proposal.iteration, island=0, parent_id=choice.parent)
+        assert given == replace(proposal, rule="given")
+        given = search.ask(proposal.iteration, island=0, parent_id=choice.parent, rule="odd")
+        assert given == replace(proposal, rule="odd")
     with pytest.raises(ValueError, match="no valid candidate 'c2'"):
         search.ask(5, island=0, parent_id="c2")
 

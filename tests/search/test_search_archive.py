@@ -11,6 +11,7 @@ import pytest
 from engine import config
 from engine.core import INITIAL, Direction, Evaluation, Failure, Feature
 from engine.search import Entry, IterationOutcome, Search
+from engine.search.features import cell_of
 
 SETTINGS = config.resolve(
     [
@@ -35,8 +36,13 @@ def new_search(*, features: Sequence[Feature] | None = FEATURES, every: int = 0)
         features=features,
     )
     search.admit(Entry(id=INITIAL, program="def f(x):\n    return x\n"))
-    search.tell(INITIAL, valid(0.5, lag=0.0))
+    tell(search, INITIAL, valid(0.5, lag=0.0))
     return search
+
+
+def tell(search: Search, name: str, evaluation: Evaluation, *, program: str = "x") -> None:
+    """Tell a verdict with its cell, as a run does."""
+    search.tell(name, evaluation, cell=cell_of(program, evaluation, features=search.features))
 
 
 def valid(score: float, **metrics: float) -> Evaluation:
@@ -61,7 +67,7 @@ def admit(search: Search, name: str, *, island: int = 0, program: str = "") -> N
 
 def grow(search: Search, name: str, score: float, *, island: int = 0, **metrics: float) -> None:
     admit(search, name, island=island)
-    search.tell(name, valid(score, **metrics))
+    tell(search, name, valid(score, **metrics))
 
 
 def finish(search: Search, iteration: int, *, island: int = 0) -> None:
@@ -119,7 +125,7 @@ def test_guests_become_parents_where_they_have_a_cell() -> None:
     assert parents(search, island=1) == {INITIAL, "0.0"}
     seed = Entry(id="pool.0", program="def f(x):\n    return 7\n", index=1, islands=(1,))
     search.admit(seed)
-    search.tell("pool.0", valid(0.6, lag=1.0))
+    tell(search, "pool.0", valid(0.6, lag=1.0))
     assert parents(search, island=1) == {INITIAL, "pool.0"}
     assert parents(search, island=0) == {INITIAL, "0.0"}
 
@@ -137,8 +143,11 @@ def test_a_program_without_a_cell_is_no_parent_and_takes_none() -> None:
 def test_measures_of_the_text_are_features_too() -> None:
     features = (Feature(name="calls", low=0, high=3, bins=3), *FEATURES)
     search = new_search(features=features)
-    admit(search, "0.0", program="def f(x):\n    return abs(x)\n")
-    search.tell("0.0", valid(0.1, lag=0.0, calls=0.0))  # a metric of that name does not count
+    program = "def f(x):\n    return abs(x)\n"
+    admit(search, "0.0", program=program)
+    tell(
+        search, "0.0", valid(0.1, lag=0.0, calls=0.0), program=program
+    )  # a metric of that name does not count
     assert parents(search) == {INITIAL, "0.0"}
 
 
@@ -185,7 +194,7 @@ def test_the_order_of_verdicts_changes_nothing_and_predictions_come_true(seed: i
             for name in rng.sample(own, 4):
                 admit(search, name)
             for name in rng.sample(own, 4):
-                search.tell(name, verdicts[name])
+                tell(search, name, verdicts[name])
             finish(search, iteration)
     one, other = searches
     for number in range(50, 80):

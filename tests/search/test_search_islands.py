@@ -26,6 +26,7 @@ SETTINGS = SearchSettings(
     temperature_max=1.0,
     prefer_cached=0.0,
     novelty=None,
+    novelty_by="ngrams",
     archive="none",
     failures=3,
     parent=ParentSettings(policy="hybrid", p_elite=0.3, p_uniform=0.3, gamma=2.0, epsilon=0.01),
@@ -36,6 +37,15 @@ PROMPTS = PromptSettings(
     layout="stable", history_tokens=2, growth_tokens=2, name_parent=False, align=False
 )
 TURBOEVOLVE = WidthSettings(kind="turboevolve", k_min=1, k_max=9)
+ISLANDS = IslandSettings(
+    count=1,
+    migrate_every=0,
+    migrants=1,
+    choice="turns",
+    most=None,
+    spawn_below=0.015,
+    spawn_every=30,
+)
 K = 3
 
 
@@ -53,7 +63,7 @@ def new_search(
     search = Search(
         settings=settings,
         width=width,
-        islands=IslandSettings(count=count, migrate_every=every, migrants=migrants, choice="turns"),
+        islands=replace(ISLANDS, count=count, migrate_every=every, migrants=migrants),
         prompts=replace(PROMPTS, layout=layout),
         direction=direction,
         seed=5,
@@ -462,7 +472,7 @@ def test_nothing_can_be_predicted_before_a_valid_program_is_known() -> None:
     search = Search(
         settings=SETTINGS,
         width=TURBOEVOLVE,
-        islands=IslandSettings(count=1, migrate_every=0, migrants=1, choice="turns"),
+        islands=ISLANDS,
         prompts=PROMPTS,
         direction=Direction.MAXIMISE,
         seed=5,

@@ -30,6 +30,7 @@ def search_settings(operators: dict[str, float], policy: str = "fixed") -> Searc
         temperature_max=1.0,
         prefer_cached=0.0,
         novelty=None,
+        novelty_by="ngrams",
         archive="none",
         failures=3,
         parent=UNIFORM,
@@ -45,7 +46,15 @@ class Told:
         self.search = Search(
             settings=settings,
             width=WidthSettings(kind="fixed", k_min=1, k_max=9),
-            islands=IslandSettings(count=2, migrate_every=0, migrants=1, choice="turns"),
+            islands=IslandSettings(
+                count=2,
+                migrate_every=0,
+                migrants=1,
+                choice="turns",
+                most=None,
+                spawn_below=0.015,
+                spawn_every=30,
+            ),
             prompts=PromptSettings(
                 layout=layout, history_tokens=9, growth_tokens=9, name_parent=False, align=False
             ),
@@ -259,7 +268,7 @@ def test_the_other_attempts_at_the_parent_are_shown_beside_the_broken_one() -> N
     told.search.begin(5, island=0, operator="repair", repairs="0.4")
     told.child("5.0", 0.8, operator="repair", repairs="0.4")
     told.child("6.0", 0.9, operator="crossover", partner="5.0")
-    choice = Choice(parent="5.0", operator="rewrite", k=1)
+    choice = Choice(parent="5.0", rule="elite", operator="rewrite", k=1)
     (turn,) = told.search.recall(9, island=0, choice=choice).lineage
     assert (turn.operator, turn.repairs) == ("repair", proposal.repairs)
     assert turn.failures == proposal.failures
@@ -278,6 +287,7 @@ def test_a_recorded_call_is_proposed_again_by_what_it_was_made_for() -> None:
     for each in told.asked():
         choice = Choice(
             parent=each.parent.id,
+            rule=each.rule,
             operator=each.operator,
             k=each.k,
             partner=each.partner_id,
@@ -287,9 +297,9 @@ def test_a_recorded_call_is_proposed_again_by_what_it_was_made_for() -> None:
         seen.add(each.operator)
     assert seen == {"rewrite", "crossover", "repair"}
     for bad in (
-        Choice(parent="0.1", operator="rewrite", k=1),
-        Choice(parent=INITIAL, operator="crossover", k=1, partner="0.1"),
-        Choice(parent=INITIAL, operator="repair", k=1, repairs="0.0"),
+        Choice(parent="0.1", rule="elite", operator="rewrite", k=1),
+        Choice(parent=INITIAL, rule="elite", operator="crossover", k=1, partner="0.1"),
+        Choice(parent=INITIAL, rule="elite", operator="repair", k=1, repairs="0.0"),
     ):
         with pytest.raises(ValueError, match=r"'0\.[01]' was told"):
             told.search.recall(9, island=0, choice=bad)

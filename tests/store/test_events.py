@@ -25,9 +25,12 @@ calls = st.builds(
     iteration=counts,
     island=counts,
     parent=texts,
+    rule=texts,
+    shown=st.lists(texts).map(tuple),
     operator=texts,
     k=counts,
     known=counts,
+    ahead=st.lists(texts).map(tuple),
     guessed=st.booleans(),
     prompt=texts,
     prompt_tokens=counts,
@@ -54,6 +57,8 @@ children = st.builds(
     cached_prompt_tokens=counts,
     missed=st.dictionaries(st.sampled_from(Miss), counts),
     llm_seconds=floats,
+    rank=st.none() | counts,
+    probability=st.none() | st.floats(0, 1),
 )
 verdicts = st.builds(
     Verdict,
@@ -66,6 +71,7 @@ verdicts = st.builds(
     metrics=st.dictionaries(texts, st.floats(allow_nan=False)),
     artifacts=st.dictionaries(texts, texts),
     program=st.none() | texts,
+    cell=st.none() | st.lists(counts).map(tuple),
 )
 screens_off = st.builds(
     ScreenOff, stage=texts, iteration=counts, correlation=floats, error=floats, pairs=counts

@@ -35,6 +35,7 @@ def call(iteration: int, k: int = 3, *, guessed: bool = False) -> Call:
         iteration=iteration,
         island=0,
         parent=INITIAL,
+        rule="elite",
         operator="infill",
         k=k,
         known=0,

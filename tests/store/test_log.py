@@ -61,6 +61,7 @@ def test_what_is_appended_is_read_back_in_order(folder: Path) -> None:
         iteration=0,
         island=3,
         parent=INITIAL,
+        rule="elite",
         operator="diff",
         k=2,
         known=2,
@@ -181,8 +182,8 @@ def open_below(folder: Path) -> list[str]:
         (lambda path: path.write_bytes(b"nonsense " * 1000), "run.db is not the log of a run"),
         (lambda path: path.write_bytes(path.read_bytes()[:3000]), "run.db"),
         (
-            lambda path: sql(path, "PRAGMA user_version = 3"),
-            "has schema 3, and this version reads 5",
+            lambda path: sql(path, "PRAGMA user_version = 5"),
+            "has schema 5, and this version reads 6",
         ),
         (lambda path: sql(path, "PRAGMA application_id = 7"), "run.db is not the log of a run"),
         (lambda path: sql(path, EMPTIED), "not the log of a run"),

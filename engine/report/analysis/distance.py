@@ -1,9 +1,9 @@
 """``analysis=distance``: how far children are from their parents, against K and temperature.
 
 Covers: every child from whose completion a program could be read, refused ones too, by the width of
-its call and by its temperature; and how often children improve, by distance and K. Distances are
-those of ``program_distance.py``. TurboEvolve (section 6.3) plots the improvement against another
-distance, that of the parent from the programs shown beside it.
+its call and by its temperature; how often children improve, by distance and K; and the same by
+TurboEvolve's distance, that of the parent from the programs shown beside it (``inspirations.py``).
+Distances are those of ``program_distance.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.report.analysis.inspirations import by_inspirations, inspirations_table
 from engine.report.analysis.program_distance import program_distance
 from engine.report.analysis.rates import grouped, rate_of
 from engine.report.analysis.runs import RunRecord, Trial
@@ -49,7 +50,13 @@ def distance(runs: Sequence[RunRecord]) -> Findings:
     by_k = _by_k(measured)
     by_temperature = _by_temperature(measured)
     by_distance = _by_distance(measured)
-    figures = {"by_k": by_k, "by_temperature": by_temperature, "by_distance": by_distance}
+    by_shown = by_inspirations(runs)
+    figures = {
+        "by_k": by_k,
+        "by_temperature": by_temperature,
+        "by_distance": by_distance,
+        "by_shown": by_shown,
+    }
     return Findings(
         figures=figures,
         tables=(
@@ -67,6 +74,7 @@ def distance(runs: Sequence[RunRecord]) -> Findings:
                 ],
                 note="improved: better than its parent; the rate with its 95 % Wilson interval.",
             ),
+            inspirations_table(by_shown),
         ),
     )
 

@@ -115,7 +115,7 @@ def _by_place(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     places: dict[int, list[tuple[RunRecord, Trial]]] = {}
     for run in runs:
         for trial in run.trials:
-            places.setdefault(trial.child.index + 1, []).append((run, trial))
+            places.setdefault(trial.place, []).append((run, trial))
     rows = []
     for place, members in sorted(places.items()):
         trials = [trial for _, trial in members]

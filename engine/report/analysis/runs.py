@@ -69,9 +69,16 @@ class Trial:
         return self.gain is not None and self.gain > 0
 
     @property
+    def place(self) -> int:
+        """Its place in its call, from 1; in its answer, if that lists several programs."""
+        return 1 + (self.child.index if self.child.rank is None else self.child.rank)
+
+    @property
     def temperature(self) -> float | None:
         """At which it was sampled; None if its call does not say."""
-        index, temperatures = self.child.index, self.call.temperatures
+        # An answer that lists several programs has one; so has the next, if it holds too few.
+        index = 0 if self.child.rank is not None else self.child.index
+        temperatures = self.call.temperatures
         return temperatures[index] if index < len(temperatures) else None
 
 

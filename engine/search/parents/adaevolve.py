@@ -12,6 +12,7 @@ and explores with the intensity
 
 With u uniform on [0, 1): it explores if u < I; exploits if u < I + 0.7 (1 - I), which is a uniform
 choice among the top quarter; and else is balanced, which is an even chance of one or the other.
+The rules are called ``explore``, ``exploit`` and ``balanced``.
 
 Where this differs from its code:
 
@@ -41,7 +42,7 @@ from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
 from engine.search.parents.improvement import relative_gain
-from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome, in_order
 from engine.search.parents.scores import rank
 from engine.search.race import winner
 
@@ -95,16 +96,18 @@ class AdaEvolve:
         """I, the probability of exploring, but for the balanced choices."""
         return self._min + (self._max - self._min) / (1 + math.sqrt(self.accumulated + _EPSILON))
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; ``u`` says whether it explores."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; ``u`` says whether it explores."""
         explore = self.intensity
         exploit = explore + EXPLOIT_SHARE * (1 - explore)
+        rule = "explore" if u < explore else "exploit" if u < exploit else "balanced"
         if u < explore or u >= (exploit + 1) / 2:  # the rest is balanced: half and half
             log_weights = np.log(np.maximum(LEAST_NOVELTY, novelty(candidates)))
         else:
             candidates = self._top_quarter(candidates)
             log_weights = np.zeros(len(candidates))
-        return candidates[winner([each.id for each in candidates], log_weights, key=key)]
+        place = winner([each.id for each in candidates], log_weights, key=key)
+        return Draw(candidate=candidates[place], rule=rule)
 
     def welcome(self, candidate: Candidate) -> None:
         """Take in a guest, which counts if it is the island's new best."""

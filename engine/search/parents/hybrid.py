@@ -5,6 +5,8 @@ best candidate if u < p_elite, a uniform choice if u < p_elite + p_uniform, and 
 candidate i with probability proportional to max(eps, s_i)^gamma. The write-up leaves open how
 scores become the s_i; ``power`` says how they do here.
 
+The rules are called ``elite``, ``uniform`` and ``weighted``.
+
 Both random choices are races (``engine.search.race``), so the parent that is drawn while a few
 verdicts are not in yet is mostly the one that is drawn once they are: with the same u and key, a
 uniform choice changes only to a new candidate; a weighted one also where a new best or worst score
@@ -18,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import Memoryless
+from engine.search.parents.policy import Draw, Memoryless
 from engine.search.parents.power import Power
 from engine.search.parents.scores import best_of
 from engine.search.race import winner
@@ -58,11 +60,13 @@ class Hybrid(Memoryless):
         self._p_uniform = p_uniform
         self._weighted = Power(direction=direction, gamma=gamma, epsilon=epsilon)
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; ``u`` says which of the three ways."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; ``u`` says which of the three ways."""
         if u < self._p_elite:
-            return best_of(candidates, self._direction)
+            return Draw(candidate=best_of(candidates, self._direction), rule="elite")
         if u < self._p_elite + self._p_uniform:
             ids = [each.id for each in candidates]
-            return candidates[winner(ids, np.zeros(len(ids)), key=key)]
-        return self._weighted.choose(candidates, u=u, key=key)
+            place = winner(ids, np.zeros(len(ids)), key=key)
+            return Draw(candidate=candidates[place], rule="uniform")
+        drawn = self._weighted.choose(candidates, u=u, key=key)
+        return Draw(candidate=drawn.candidate, rule="weighted")

@@ -25,8 +25,8 @@ fewer islands in than wait. Even then (1) looks back about ten children: a gain 
 which (2) takes back with one call of 8 children where each island has had 200. On ``signal`` with
 mutations, four islands had 25 or 26 calls each of 800 candidates, one call at a time.
 
-Covers: whose turn it is. Does not cover opening new islands: their number is fixed when a run
-begins.
+Covers: whose turn it is. Does not cover when a further island is opened
+(``engine.search.spawning``); one that is has an arm of its own from then on.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class IslandBandit:
         """Start with nothing told.
 
         Args:
-            islands: how many there are, 1 or more.
+            islands: how many there are at first, 1 or more.
             direction: of the scores.
             decay: rho, from 0 to below 1.
             exploration: c, 0 or more.
@@ -120,8 +120,12 @@ class IslandBandit:
             for arm in self._arms
         ]
 
+    def add(self) -> None:
+        """Take in that a further island was opened: it has the next number, and no children."""
+        self._arms.append(_Arm())
+
     def welcome(self, island: int, candidate: Candidate) -> None:
-        """Take in an island's guest: the initial program, or one that another island sent.
+        """Take in an island's guest: one that it began with, or that another island sent.
 
         Raises:
             ValueError: there is no such island.

@@ -45,11 +45,24 @@ class ParentOutcome:
     children: tuple[Child, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draw:
+    """Whom a policy has chosen.
+
+    Attributes:
+        candidate: the parent.
+        rule: which of the policy's ways led to it; the policy's name where there is one way.
+    """
+
+    candidate: Candidate
+    rule: str
+
+
 class ParentPolicy(Protocol):
     """Whom each iteration of one island changes."""
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, given what was told; asking again changes nothing.
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, given what was told; asking again changes nothing.
 
         With the same ``u`` and ``key`` the choice depends on the candidates as little as the
         policy allows (``engine.search.race``).
@@ -62,7 +75,7 @@ class ParentPolicy(Protocol):
         """
 
     def welcome(self, candidate: Candidate) -> None:
-        """Take in a guest: the initial program, or one that another island sent."""
+        """Take in a guest: a program that the island began with, or that another one sent."""
 
     def tell(self, outcome: ParentOutcome) -> None:
         """Take in what became of a parent, in the order of the island's iterations.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import Memoryless
+from engine.search.parents.policy import Draw, Memoryless
 from engine.search.parents.scores import normalised
 from engine.search.race import winner
 
@@ -45,10 +45,11 @@ class Power(Memoryless):
         self._gamma = gamma
         self._epsilon = epsilon
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; ``u`` does not matter."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; ``u`` does not matter."""
         log_weights = self._log_weights(candidates)
-        return candidates[winner([each.id for each in candidates], log_weights, key=key)]
+        place = winner([each.id for each in candidates], log_weights, key=key)
+        return Draw(candidate=candidates[place], rule="power")
 
     def _log_weights(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
         shares = np.maximum(self._epsilon, normalised(candidates, self._direction))

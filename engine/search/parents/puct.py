@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
 from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome, in_order
 from engine.search.parents.scores import best_of, ranks, scaled, scores_of
 
 
@@ -57,11 +57,12 @@ class Puct:
         self._best_child: dict[str, float] = {}
         self._last = -1
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; the numbers do not matter."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; the numbers do not matter."""
         values = self.values(candidates)
         best = np.flatnonzero(values == values.max())
-        return best_of([candidates[place] for place in best], self._direction)
+        best_one = best_of([candidates[place] for place in best], self._direction)
+        return Draw(candidate=best_one, rule="puct")
 
     def values(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
         """Return the formula over Rmax - Rmin, for each candidate, shape (len(candidates),)."""

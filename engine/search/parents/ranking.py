@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import Memoryless
+from engine.search.parents.policy import Draw, Memoryless
 from engine.search.parents.scores import ranks, scores_of
 from engine.search.race import winner
 
@@ -40,10 +40,11 @@ class Ranking(Memoryless):
         self._direction = direction
         self._alpha = alpha
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; ``u`` does not matter."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; ``u`` does not matter."""
         places = ranks(scores_of(candidates), self._direction)
         with np.errstate(over="ignore"):  # an infinite alpha ln r is a weight of 0
             # Over the least rank, so that the best weigh 1 where they share a rank above 1.
             log_weights = -self._alpha * np.log(places / places.min())
-        return candidates[winner([each.id for each in candidates], log_weights, key=key)]
+        place = winner([each.id for each in candidates], log_weights, key=key)
+        return Draw(candidate=candidates[place], rule="rank")

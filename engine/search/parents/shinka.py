@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome, in_order
 from engine.search.parents.scores import scores_of
 from engine.search.race import winner
 
@@ -50,12 +50,13 @@ class Shinka:
         self._children: Counter[str] = Counter()
         self._last = -1
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; ``u`` does not matter."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; ``u`` does not matter."""
         children = np.array([self._children[each.id] for each in candidates], dtype=np.float64)
         distances = self._sharpness * self._deviations(scores_of(candidates))
         log_weights = -np.logaddexp(0.0, -distances) - np.log1p(children)
-        return candidates[winner([each.id for each in candidates], log_weights, key=key)]
+        place = winner([each.id for each in candidates], log_weights, key=key)
+        return Draw(candidate=candidates[place], rule="shinka")
 
     def welcome(self, candidate: Candidate) -> None:
         """Learn nothing: its children on other islands are none of this one's attempts."""

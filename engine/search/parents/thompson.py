@@ -5,6 +5,8 @@ tree search", 2025, and its code, TreeQuest. A walk begins at the root of the tr
 each node it draws how good another child of it would be (widen) and how good a child of one of
 its descendants (deepen), and goes the way of the larger draw. To widen is to change this program;
 to deepen is to draw how good each child's tree is, and to walk on to the best. A leaf is widened.
+The rule is called ``deepen`` where the walk went down as far as there are candidates, and ``widen``
+where it stopped before.
 
 Each draw is of the mean mu of a normal distribution whose mean and variance are unknown. The prior
 is normal-inverse-chi-squared with m = 0, kappa = 1, nu = 1, tau^2 = 0.1; after n rewards of mean y
@@ -42,7 +44,7 @@ from scipy.special import stdtrit
 
 from engine.core import Candidate, Direction
 from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome, in_order
 from engine.search.parents.scores import scaled
 from engine.search.race import uniforms
 
@@ -89,14 +91,15 @@ class Thompson:
         self._scores: dict[str, float | None] = {}
         self._last = -1
 
-    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Candidate:
-        """Return one of ``candidates``, at least one; ``u`` does not matter."""
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, at least one; ``u`` does not matter."""
         tree = self._tree(candidates)
         node, below = -1, tree.below(-1)
         while below.size and (node < 0 or not _widens(tree, node, key=key)):
             node = _best(tree, below, key=key)
             below = tree.below(node)
-        return next(each for each in candidates if each.id == tree.ids[node])
+        chosen = next(each for each in candidates if each.id == tree.ids[node])
+        return Draw(candidate=chosen, rule="widen" if below.size else "deepen")
 
     def welcome(self, candidate: Candidate) -> None:
         """Learn nothing: the candidates of a choice say which roots there are."""

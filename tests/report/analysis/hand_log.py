@@ -11,8 +11,9 @@ A program is a row of names, one a line; its syntax tree has 1 + 3 nodes a line.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from engine import config
 from engine.core import INITIAL, Direction, Evaluation, Failure, Feature, Preference, Refusal
@@ -43,6 +44,7 @@ def call(
         iteration=iteration,
         island=island,
         parent=parent,
+        rule="elite",
         operator=operator,
         k=len(temperatures),
         known=0,
@@ -99,7 +101,7 @@ FIRST_SESSION: tuple[Event, ...] = (
     child("0.1", INITIAL, "infill", Refusal.UNPARSED),
     verdict("0.0", 0.75),  # at 5 s
     GUESS,
-    replace(call(1, "0.0", "diff", (0.5, 0.75, 1.0), island=1), preference=WARMER),
+    replace(call(1, "0.0", "diff", (0.5, 0.75, 1.0), island=1), rule="cached", preference=WARMER),
     child("1.0", "0.0", "diff"),
     child("1.1", "0.0", "diff"),
     child("1.2", "0.0", "diff"),
@@ -122,6 +124,19 @@ def recorded() -> list[Recorded]:
         for number, session in enumerate((FIRST_SESSION, SECOND_SESSION))
         for second, event in enumerate(session)
     ]
+
+
+def changed(**fields: Mapping[str, object]) -> list[Recorded]:
+    """Return the log with other values in some fields, by the field's name and the subject."""
+    result = []
+    for each in recorded():
+        changes: dict[str, Any] = {
+            name: values[each.event.subject]
+            for name, values in fields.items()
+            if hasattr(each.event, name) and each.event.subject in values
+        }
+        result.append(replace(each, event=replace(each.event, **changes)))
+    return result
 
 
 def hand_run(

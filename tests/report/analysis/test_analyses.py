@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 import pytest
-from hand_log import hand_run, recorded
+from hand_log import changed, hand_run, recorded
 
 from engine.core import INITIAL, Direction, Feature
 from engine.report.analysis import ANALYSES, RunRecord
-from engine.store import Verdict
 
 START = {"candidates": 0, "tokens": 0, "seconds": 1.0, "money": 0.0}
 FIRST_BEST = {"candidates": 1, "tokens": 14, "seconds": 5.0, "money": pytest.approx(300e-6)}
@@ -190,6 +188,18 @@ def test_ranks_of_the_places_in_a_call(run: RunRecord) -> None:
     assert [row["median_distance"] for row in places] == [pytest.approx(1 / 3), 1.0, 0.0]
 
 
+def test_programs_of_a_list_have_the_places_and_the_temperature_of_their_answer() -> None:
+    # The first answer of the second call holds a program, the second one the two others.
+    run = hand_run(
+        events=changed(rank={"1.0": 0, "1.1": 0, "1.2": 1}, temperatures={"1": (0.75, 0.75)})
+    )
+    places = found("ranks", run)["places"]
+    counts = [(row["place"], row["children"], row["valid"], row["improved"]) for row in places]
+    assert counts == [(1, 4, 4, 3), (2, 2, 0, 0)]
+    three = [row for row in found("distance", run)["by_temperature"] if row["k"] == 3]
+    assert [(*row["temperature"], row["children"]) for row in three] == [(0.75, 0.75, 3)]
+
+
 # Distance.
 
 
@@ -226,6 +236,51 @@ def test_improvement_by_distance(run: RunRecord) -> None:
     ]
 
 
+def test_improvement_by_distance_of_the_parent_from_what_is_shown() -> None:
+    """The parent is abcd in calls 0 and 2, and abce in call 1.
+
+    Call 0 shows 1.1 (x), 1 away. Call 1 shows the initial program, 2/3 away, and 1.0 (abcef), 1/3
+    away, so 1/2 on average; 1.2 has no score and does not count. Call 2 shows 2.0 (abcde), 1/3.
+    """
+    shows = {"0": ("1.1",), "1": (INITIAL, "1.2", "1.0"), "2": ("2.0",)}
+    run = hand_run(events=changed(shown=shows))
+    rows = found("distance", run)["by_shown"]
+    keys = ("decile", "k", "calls", "runs", "improving")
+    assert [tuple(row[each] for each in keys) for row in rows] == [
+        (1, 2, 1, 1, 1.0),
+        (4, 3, 1, 1, 1.0),
+        (7, 2, 1, 1, 1.0),
+    ]
+    assert [row["median_distance"] for row in rows] == pytest.approx([1 / 3, 1 / 2, 1])
+    assert [row["best_gain"] for row in rows] == pytest.approx([0.05, 0.15, 0.25])
+    assert "improving" in shown("distance", run)
+    # The last verdict is not in: its call improved nothing, and has no gain.
+    (*_, nearest) = found("distance", hand_run(events=changed(shown={"2": ("1.0",)})[:-1]))[
+        "by_shown"
+    ]
+    assert (nearest["improving"], nearest["best_gain"]) == (0.0, None)
+
+
+def test_calls_that_show_nothing_with_a_score_are_left_out(run: RunRecord) -> None:
+    assert found("distance", run)["by_shown"] == []
+    failed = hand_run(events=changed(shown={"0": ("1.2",), "1": ("9.9",)}))
+    assert found("distance", failed)["by_shown"] == []
+
+
+def test_calls_are_put_together_within_a_run_and_then_over_the_runs() -> None:
+    """Calls 0 and 2 show the same at the same distance; they gain 0.25 and 0.05, or -0.05."""
+    same = {"0": ("1.1",), "2": ("1.1",)}
+    better = hand_run(events=changed(shown=same))
+    worse = [
+        hand_run(name=name, events=changed(shown=same, score={"2.0": 0.45})) for name in ("b", "c")
+    ]
+    (row,) = found("distance", better, *worse)["by_shown"]
+    assert (row["decile"], row["calls"], row["runs"]) == (1, 6, 3)
+    assert (row["improving"], row["best_gain"]) == (0.5, pytest.approx(0.1))
+    (row,) = found("distance", better)["by_shown"]
+    assert (row["improving"], row["best_gain"]) == (1.0, pytest.approx(0.15))
+
+
 # Coverage.
 
 
@@ -255,7 +310,9 @@ def test_coverage_is_of_the_runs_own_archive_where_they_have_one() -> None:
 
     13, 13, 16, 4, 16 nodes are in bins 4, 4, 4, 1, 4, all levels in one.
     """
-    own, plain = hand_run("search.archive=structure"), hand_run(name="runs/b")
+    cells = {INITIAL: (4, 4), "0.0": (4, 4), "1.0": (4, 4), "1.1": (1, 4), "2.0": (4, 4)}
+    own = hand_run("search.archive=structure", events=changed(cell=cells))
+    plain = hand_run(name="runs/b")
     for runs in ((own,), (own, plain), (plain, own)):
         figures = found("coverage", *runs)
         assert figures["features"] == {"nodes": [0, 52, 16], "depth": [0, 6, 8]}
@@ -268,16 +325,17 @@ def test_coverage_by_what_the_problem_names() -> None:
         Feature(name="nodes", low=0, high=20, bins=2),
         Feature(name="lag", low=0, high=1, bins=1),
     )
-    lagging = [
-        dataclasses.replace(each, event=dataclasses.replace(each.event, metrics={"lag": 0.5}))
-        if isinstance(each.event, Verdict)
-        else each
-        for each in recorded()
-    ]
+    cells = {INITIAL: (1, 0), "0.0": (1, 0), "1.0": (1, 0), "1.1": (0, 0), "2.0": (1, 0)}
+    lags = {name: {"lag": 0.5} for name in cells}
+    lagging = changed(cell=cells, metrics=lags)
     run = hand_run("search.archive=problem", declared=declared, events=lagging)
     figures = found("coverage", run)
     assert figures["features"] == {"nodes": [0, 20, 2], "lag": [0, 1, 1]}
     assert figures["runs"][0]["snapshots"][-1]["cells"] == 2  # 4 nodes, and more than 10
+    # A run without an archive beside it is measured; here the cells come out as the other's.
+    plain = hand_run(name="runs/b", events=changed(metrics=lags))
+    beside = found("coverage", run, plain)["runs"]
+    assert beside[0]["snapshots"] == beside[1]["snapshots"] == figures["runs"][0]["snapshots"]
     without = hand_run("search.archive=problem", declared=declared)
     assert found("coverage", without)["runs"][0]["snapshots"][-1]["cells"] == 0
     # Two runs whose archives differ are compared on the common ranges.
@@ -305,8 +363,8 @@ def test_improvement_rate_of_each_operator(run: RunRecord) -> None:
 def test_improvement_rate_of_each_parent_policy(run: RunRecord) -> None:
     greedy = hand_run("search.parent.p_elite=1", "search.parent.p_uniform=0", name="runs/greedy")
     rates = found("parents", run, greedy)["parents"]
-    kinds = [("p_elite=1 " in each["policy"], each["parent"]) for each in rates]
-    assert kinds == [(False, "cached"), (False, "drawn"), (True, "cached"), (True, "drawn")]
+    kinds = [("p_elite=1 " in each["policy"], each["rule"]) for each in rates]
+    assert kinds == [(False, "cached"), (False, "elite"), (True, "cached"), (True, "elite")]
     assert [each["children"] for each in rates] == [3, 3, 3, 3]
     assert [each["improved"] for each in rates] == [1, 2, 1, 2]
     together = found("parents", run, hand_run(name="runs/b"))["parents"]

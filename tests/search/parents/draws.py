@@ -33,7 +33,9 @@ def counts(
     """Return how often each candidate is chosen."""
     rng = np.random.default_rng(seed)
     chosen = Counter(
-        policy.choose(among, u=rng.random(), key=int(rng.integers(2**64, dtype=np.uint64))).id
+        policy.choose(
+            among, u=rng.random(), key=int(rng.integers(2**64, dtype=np.uint64))
+        ).candidate.id
         for _ in range(draws)
     )
     return [chosen[each.id] for each in among]

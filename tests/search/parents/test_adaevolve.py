@@ -124,22 +124,27 @@ def test_the_ways_are_mixed_as_the_intensity_says() -> None:
 
 def test_u_says_which_way_is_taken() -> None:
     policy = explorer(0.4)
-    ways = {u: {policy.choose(AMONG, u=u, key=k).id for k in range(99)} for u in (0, 0.9, 0.92)}
+    ways = {
+        u: {policy.choose(AMONG, u=u, key=k).candidate.id for k in range(99)}
+        for u in (0, 0.9, 0.92)
+    }
     assert len(ways[0]) > 2 and len(ways[0.92]) > 2
     for u in (0.4, 0.81, 0.83, 0.9):  # exploits up to 0.82, and half of the balanced up to 0.91
-        assert {policy.choose(AMONG, u=u, key=k).id for k in range(99)} == {"p0", "p1"}
+        assert {policy.choose(AMONG, u=u, key=k).candidate.id for k in range(99)} == {"p0", "p1"}
+    rules = {u: policy.choose(AMONG, u=u, key=1).rule for u in (0, 0.399, 0.4, 0.81, 0.83, 0.999)}
+    assert list(rules.values()) == [*["explore"] * 2, *["exploit"] * 2, *["balanced"] * 2]
 
 
 @pytest.mark.parametrize(("size", "top"), [(1, 1), (3, 1), (4, 1), (7, 1), (8, 2), (11, 2)])
 def test_the_top_quarter_is_at_least_the_best(size: int, top: int) -> None:
     among = candidates(*map(float, range(size)))
-    chosen = {explorer(0.0).choose(among, u=0.5, key=key).id for key in range(99)}
+    chosen = {explorer(0.0).choose(among, u=0.5, key=key).candidate.id for key in range(99)}
     assert chosen == {each.id for each in among[-top:]}
 
 
 def test_of_equal_ones_the_shorter_is_in_the_top_quarter() -> None:
     among = [program(f"p{i}", "x" * (9 - i), 1.0) for i in range(4)]
-    assert explorer(0.0).choose(among, u=0.5, key=1).id == "p3"
+    assert explorer(0.0).choose(among, u=0.5, key=1).candidate.id == "p3"
 
 
 def test_copies_without_number_can_still_be_chosen_when_exploring() -> None:

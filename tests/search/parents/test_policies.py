@@ -36,7 +36,7 @@ def taught(
     made, known = policy(name, direction), candidates(0.5)
     made.welcome(known[0])
     for iteration in range(rounds):
-        parent = made.choose(known, u=(iteration * 0.37) % 1, key=iteration)
+        parent = made.choose(known, u=(iteration * 0.37) % 1, key=iteration).candidate
         scores = [None if (2 * iteration + i) % 3 == 0 else iteration / 10 + i for i in range(2)]
         children = [Child(id=f"{iteration}.{i}", score=s) for i, s in enumerate(scores)]
         made.tell(ParentOutcome(iteration=iteration, parent=parent.id, children=tuple(children)))
@@ -57,7 +57,7 @@ def test_choosing_changes_nothing_and_the_order_of_the_candidates_hardly_matters
     for key in range(100):
         u = key / 100
         chosen = made.choose(known, u=u, key=key)
-        assert chosen in known
+        assert chosen.candidate in known and chosen.rule
         assert made.choose(known, u=u, key=key) == chosen
         assert made.choose(known[::-1], u=u, key=key) == chosen
 
@@ -80,14 +80,17 @@ def test_maximising_and_minimising_are_mirror_images(name: str, direction: Direc
     made.tell(outcome(0, "c0", a=2.0, b=-5.0))
     mirror.tell(outcome(0, "c0", a=-2.0, b=5.0))
     for key in range(200):
-        chosen = made.choose(one, u=key / 200, key=key)
-        assert mirror.choose(other, u=key / 200, key=key).id == chosen.id
+        chosen, mirrored = (
+            made.choose(one, u=key / 200, key=key),
+            mirror.choose(other, u=key / 200, key=key),
+        )
+        assert (mirrored.candidate.id, mirrored.rule) == (chosen.candidate.id, chosen.rule)
 
 
 @policies
 def test_the_only_candidate_is_always_the_parent(name: str) -> None:
     only = candidates(-7.0)
-    assert all(policy(name).choose(only, u=k / 50, key=k) == only[0] for k in range(50))
+    assert all(policy(name).choose(only, u=k / 50, key=k).candidate == only[0] for k in range(50))
 
 
 @pytest.mark.parametrize("name", ["hybrid", "power", "rank", "shinka", "adaevolve"])
@@ -159,8 +162,8 @@ def test_any_finite_scores_give_a_parent(
         for i, score in enumerate(children)
         if score is not None
     ]
-    assert made.choose(known, u=u, key=key) in known
-    assert made.choose(known[-1:], u=u, key=key) == known[-1]  # only some of those told
+    assert made.choose(known, u=u, key=key).candidate in known
+    assert made.choose(known[-1:], u=u, key=key).candidate == known[-1]  # only some of those told
 
 
 def test_the_factory_refuses_what_it_does_not_know() -> None:

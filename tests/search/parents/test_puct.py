@@ -36,7 +36,7 @@ def test_the_formula_by_hand() -> None:
         0.25 + 2 / 15 * 2 / 1,  # d
     ]
     assert policy.values(among) == pytest.approx(expected)
-    assert policy.choose(among, u=0.0, key=0).id == "c2"
+    assert policy.choose(among, u=0.0, key=0).candidate.id == "c2"
     assert Puct(direction=UP, exploration=0).values(among) == pytest.approx([0, 0.5, 1, 0.75, 0.25])
 
 
@@ -70,7 +70,7 @@ def test_equal_scores_share_their_ranks_and_the_bonus_goes_round() -> None:
     assert policy.values(among) == pytest.approx([1 + 1 / 3] * 3)
     order = []
     for iteration in range(6):
-        order.append(policy.choose(among, u=0.3, key=9).id)
+        order.append(policy.choose(among, u=0.3, key=9).candidate.id)
         policy.tell(outcome(iteration, order[-1]))
     assert order == ["c0", "c1", "c2"] * 2
 
@@ -84,8 +84,8 @@ def test_ties_go_to_the_better_then_the_shorter_then_the_first() -> None:
     same = Candidate(id="same", program="y = 8", score=8.0)
     among = [low, top, short, same]
     assert policy.values(among) == pytest.approx([1, 1, 1, 1])
-    assert policy.choose(among, u=0, key=0) == short
-    assert policy.choose([low, top], u=0, key=0) == top
+    assert policy.choose(among, u=0, key=0).candidate == short
+    assert policy.choose([low, top], u=0, key=0).candidate == top
 
 
 def test_failed_calls_count_for_all_that_the_parent_descends_from() -> None:

@@ -88,7 +88,9 @@ def exceeds(one: list[float], other: list[float]) -> float:
 
 def test_a_leaf_is_widened() -> None:
     root, *_ = candidates(1.0)
-    assert all(Thompson(direction=UP).choose([root], u=0, key=k) == root for k in range(50))
+    assert all(
+        Thompson(direction=UP).choose([root], u=0, key=k).candidate == root for k in range(50)
+    )
 
 
 def test_widen_or_deepen_at_the_root() -> None:
@@ -136,12 +138,24 @@ def test_what_each_draw_has_seen_further_down() -> None:
     assert p_value(counts(policy, among), shares) > 1e-4
 
 
+def test_the_rule_says_whether_the_walk_went_down_as_far_as_it_could() -> None:
+    policy, among = family()
+    drawn = [policy.choose(among, u=0, key=key) for key in range(300)]
+    rules = {(each.candidate.id, each.rule) for each in drawn}
+    assert rules == {("c0", "widen"), ("a", "deepen"), ("b", "deepen")}
+    only = [policy.choose(among[:1], u=0, key=key).rule for key in range(50)]
+    assert set(only) == {"deepen"}  # its children are no candidates
+    policy.tell(outcome(1, "a", failed=None))
+    drawn = [policy.choose(among, u=0, key=key) for key in range(300)]
+    assert {each.rule for each in drawn if each.candidate.id == "a"} == {"deepen"}
+
+
 @pytest.mark.parametrize(("sign", "direction"), [(7, UP), (-1, DOWN), (-1e200, DOWN)])
 def test_rewards_are_shares_of_the_span(sign: int, direction: Direction) -> None:
     (one, among), (other, turned) = family(), family(sign, direction)
     for key in range(300):
-        chosen = one.choose(among, u=0, key=key)
-        assert other.choose(turned, u=0, key=key).id == chosen.id
+        chosen = one.choose(among, u=0, key=key).candidate
+        assert other.choose(turned, u=0, key=key).candidate.id == chosen.id
 
 
 def test_a_walk_begins_at_one_of_the_guests() -> None:
@@ -149,17 +163,19 @@ def test_a_walk_begins_at_one_of_the_guests() -> None:
     got = counts(Thompson(direction=UP), candidates(3.0, 4.0))
     better = exceeds(totals(1.0), totals(0.0))
     assert p_value(got, [1 - better, better]) > 1e-4
-    assert Thompson(direction=UP).choose(candidates(3.0, 4.0), u=0, key=1) in candidates(3.0, 4.0)
+    assert Thompson(direction=UP).choose(candidates(3.0, 4.0), u=0, key=1).candidate in candidates(
+        3.0, 4.0
+    )
 
 
 def test_those_that_are_no_candidates_are_walked_through() -> None:
     policy, (root, _, b) = family()
     policy.tell(outcome(1, "a", c=0.75))
     c = Candidate(id="c", program="x", score=0.75)
-    assert {policy.choose([c], u=0, key=k).id for k in range(100)} == {"c"}
-    assert {policy.choose([root, c], u=0, key=k).id for k in range(300)} == {"c0", "c"}
+    assert {policy.choose([c], u=0, key=k).candidate.id for k in range(100)} == {"c"}
+    assert {policy.choose([root, c], u=0, key=k).candidate.id for k in range(300)} == {"c0", "c"}
     # a is no candidate: from b and c, the tree of a (1/2, 3/4) leads to c.
-    got = Counter(policy.choose([b, c], u=0, key=k).id for k in range(4000))
+    got = Counter(policy.choose([b, c], u=0, key=k).candidate.id for k in range(4000))
     to_c = exceeds(totals(0.0, 0.5), totals(1.0))  # shares of the span from 1/2 to 1
     assert p_value([got["c"], got["b"]], [to_c, 1 - to_c]) > 1e-4
 
@@ -168,8 +184,8 @@ def test_another_childless_candidate_elsewhere_seldom_changes_the_walk() -> None
     policy, among = family()
     guest = Candidate(id="guest", program="x", score=0.6)
     moved = sum(
-        policy.choose([*among, guest], u=0, key=key)
-        not in (guest, policy.choose(among, u=0, key=key))
+        policy.choose([*among, guest], u=0, key=key).candidate
+        not in (guest, policy.choose(among, u=0, key=key).candidate)
         for key in range(1000)
     )
     assert moved == 0

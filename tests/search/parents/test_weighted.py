@@ -36,11 +36,19 @@ def test_hybrid() -> None:
     among = candidates(1.0, 2.0, 3.0)
     shares = [0.4 / 3 + 0.3 * each / 1.6 for each in (0.1, 0.5, 1.0)]
     assert p_value(counts(policy, among), [shares[0], shares[1], shares[2] + 0.3]) > 1e-4
-    assert {policy.choose(among, u=0.299, key=key).id for key in range(99)} == {"c2"}
-    seen = Counter(policy.choose(among, u=0.699, key=key).id for key in range(3000))
+    assert {policy.choose(among, u=0.299, key=key).candidate.id for key in range(99)} == {"c2"}
+    seen = Counter(policy.choose(among, u=0.699, key=key).candidate.id for key in range(3000))
     assert p_value([seen["c0"], seen["c1"], seen["c2"]], [1, 1, 1]) > 1e-4
-    seen = Counter(policy.choose(among, u=0.7, key=key).id for key in range(3000))
+    seen = Counter(policy.choose(among, u=0.7, key=key).candidate.id for key in range(3000))
     assert p_value([seen["c0"], seen["c1"], seen["c2"]], [0.1, 0.5, 1]) > 1e-4
+    rules = [policy.choose(among, u=u, key=5).rule for u in (0.0, 0.299, 0.3, 0.699, 0.7, 0.999)]
+    assert rules == ["elite", "elite", "uniform", "uniform", "weighted", "weighted"]
+
+
+@pytest.mark.parametrize("name", ["power", "rank", "shinka", "puct"])
+def test_a_policy_with_one_way_calls_it_by_its_name(name: str) -> None:
+    policy = make_policy(name, direction=UP)
+    assert {policy.choose(candidates(1.0, 2.0), u=k / 9, key=k).rule for k in range(9)} == {name}
 
 
 # Ranks of (3, 1, 2, 1) are 1, 3.5, 2, 3.5 where the largest is the best, and 4, 1.5, 3, 1.5 else.
@@ -124,7 +132,8 @@ def test_another_candidate_seldom_changes_who_is_drawn_of_the_others(name: str) 
     policy, among = make_policy(name, direction=UP), candidates(*(i / 8 for i in range(8)))
     new = Candidate(id="new", program="x = 1", score=0.55)
     moved = sum(
-        policy.choose([*among, new], u=0, key=key) not in (new, policy.choose(among, u=0, key=key))
+        policy.choose([*among, new], u=0, key=key).candidate
+        not in (new, policy.choose(among, u=0, key=key).candidate)
         for key in range(2000)
     )
     assert moved / 2000 < 0.1
