@@ -260,6 +260,7 @@ class Calls:
         )
         fits = self._fits(proposal)
         if fits:
+            self._speculation.begin()
             guesses.append(self._send(self._composed(proposal, standing=Standing.GUESSED)))
         return fits
 

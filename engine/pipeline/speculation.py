@@ -33,14 +33,17 @@ class Speculation:
         self._passed = 0  # chances not taken since the last guess
 
     def is_due(self) -> bool:
-        """Whether to take this chance to guess; counts it."""
+        """Whether to take this chance to guess; counts one that is passed."""
         if self._mode != "auto":
             return self._mode == "true"
         if self._gained >= self._wasted or self._passed + 1 >= PROBE:
-            self._passed = 0
             return True
         self._passed += 1
         return False
+
+    def begin(self) -> None:
+        """Take in that a chance was taken; one that there was no room for stays."""
+        self._passed = 0
 
     def judge(self, *, right: bool, seconds: float) -> None:
         """Learn from a guess.

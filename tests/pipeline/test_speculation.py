@@ -6,7 +6,13 @@ from engine.pipeline.speculation import MEMORY, PROBE, Speculation
 
 
 def chances(speculation: Speculation, number: int) -> list[bool]:
-    return [speculation.is_due() for _ in range(number)]
+    """Look at so many chances, and take those that are due."""
+    found = []
+    for _ in range(number):
+        found.append(speculation.is_due())
+        if found[-1]:
+            speculation.begin()
+    return found
 
 
 def test_true_always_guesses_and_false_never_whatever_comes_of_it() -> None:
@@ -56,3 +62,11 @@ def test_what_lies_back_counts_less() -> None:
     # a chance each, none of them the sixteenth.
     assert MEMORY == 0.9
     assert rights == 7
+
+
+def test_a_probe_that_there_is_no_room_for_is_made_at_the_next_chance() -> None:
+    speculation = Speculation("auto")
+    speculation.judge(right=False, seconds=1.0)
+    assert chances(speculation, 15) == [False] * 15
+    assert speculation.is_due() and speculation.is_due()  # no room
+    assert chances(speculation, 16) == [True] + [False] * 15
