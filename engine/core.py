@@ -526,6 +526,7 @@ class Miss(enum.StrEnum):
     MOVED = "moved"  # an earlier call held the text, behind another start
     COMPACTION = "compaction"  # the same, because the history was compacted
     EVICTED = "evicted"  # an earlier call held it behind the same start
+    CONCURRENT = "concurrent"  # the same, and that call was still under way
     ALIGNMENT = "alignment"  # the end of the prompt, which fills no block of the cache
 
 

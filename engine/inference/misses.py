@@ -5,6 +5,8 @@ the session asked before. vLLM keeps whole blocks of tokens, each under the hash
 its end, so a block is found only behind the very start that it was computed behind.
 
 - ``evicted``: the block was asked for behind the same start, and is gone.
+- ``concurrent``: the same, by a call that is under way: what it holds is not evicted, so it was not
+  computed yet.
 - ``alignment``: tokens after the last block that could be found; and in the block in which a prompt
   leaves what was asked before, the tokens of those of its parts (`engine.core.Block`) that were.
 - ``compaction``, ``moved``: the part was asked for behind another start, since when the history was
@@ -19,6 +21,7 @@ Does not cover what vLLM does with the tokens: the counts are its own, only the 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from engine.core import Block, Miss, Part, Prompt
@@ -31,6 +34,7 @@ class MissLedger:
         """``block_size``: tokens of a block of the prefix cache."""
         self._block_size = block_size
         self._starts: set[int] = set()  # of all tokens up to the end of a block of the cache
+        self._under_way: Counter[int] = Counter()  # of those, by calls that have not ended
         self._sequences: set[int] = set()  # of all parts of a prompt up to one of them
         self._parts: set[int] = set()
         self._compactions: dict[int, int] = {}  # by island, at its last call
@@ -56,14 +60,20 @@ class MissLedger:
         findable = max(len(token_ids) - 1, 0) // size
         for index, start in enumerate(starts[:findable]):
             if start in self._starts:
-                reasons[index * size : (index + 1) * size] = [Miss.EVICTED] * size
+                reason = Miss.CONCURRENT if self._under_way[start] else Miss.EVICTED
+                reasons[index * size : (index + 1) * size] = [reason] * size
         rest = len(token_ids) - findable * size
         reasons[findable * size :] = [Miss.ALIGNMENT] * rest
         self._starts.update(starts)
+        self._under_way.update(starts)
         self._sequences.update(sequences)
         self._parts.update(hash(block.token_ids) for block in prompt.blocks)
         self._compactions[island] = compactions
-        return CallMisses(reasons)
+        return CallMisses(reasons, starts=starts)
+
+    def end(self, call: CallMisses) -> None:
+        """Take in that no child of a call is decoded any more."""
+        self._under_way -= Counter(call.starts)
 
     def _reason(self, block: Block, compacted: bool) -> Miss:
         """Return why a token of ``block`` is computed, if it stands behind a new start."""
@@ -77,9 +87,15 @@ class MissLedger:
 class CallMisses:
     """The account of one call: why each of its prompt's tokens is computed, if it is."""
 
-    def __init__(self, reasons: Sequence[Miss]) -> None:
-        """``reasons``: one for each token of the prompt."""
+    def __init__(self, reasons: Sequence[Miss], *, starts: Sequence[int]) -> None:
+        """Keep what the ledger found.
+
+        Args:
+            reasons: one for each token of the prompt.
+            starts: hashes of all tokens up to the end of each of its blocks.
+        """
         self._reasons = reasons
+        self.starts = starts
 
     def of_child(self, cached_tokens: int) -> Mapping[Miss, int]:
         """Return how many tokens were computed for a child, by reason; their sum is all of them.

@@ -136,8 +136,10 @@ class Calls:
         landing = flight.land(generation)
         if flight.asks_again:
             self._submit(ticket)
-        if not flight.left and flight.is_wanted:
-            self._seconds = flight.seconds
+        if not flight.left:
+            self._misses.end(flight.misses)
+            if flight.is_wanted:
+                self._seconds = flight.seconds
         self._clear_away(ticket)
         return (flight, landing) if flight.standing is Standing.ASKED else None
 

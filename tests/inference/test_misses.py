@@ -37,6 +37,7 @@ def missed(
     counts = [*compactions, *[0] * (len(calls) - len(compactions))]
     for blocks, count in zip(calls, counts, strict=True):
         misses = ledger.begin(prompt(*blocks), island=0, compactions=count)
+        ledger.end(misses)
     return dict(misses.of_child(cached))
 
 
@@ -91,6 +92,22 @@ def test_text_that_was_asked_for_behind_the_same_start_was_evicted() -> None:
     longer = (*call, block(Part.ASK, 50, 51))
     # The last block of the first call was full too: vLLM keeps it, though it may not serve it.
     assert missed(call, longer) == {Miss.EVICTED: 20, Miss.ALIGNMENT: 2}
+
+
+def test_what_a_call_under_way_holds_is_not_evicted() -> None:
+    ledger, call = MissLedger(block_size=BLOCK), prompt(TASK, FIRST, SECOND, ASK)
+    longer = prompt(*call.blocks, block(Part.ASK, 50, 51))
+    first = ledger.begin(call, island=0, compactions=0)
+    second = ledger.begin(longer, island=1, compactions=0)
+    assert second.of_child(0) == {Miss.CONCURRENT: 20, Miss.ALIGNMENT: 2}
+    ledger.end(first)
+    # The other one is under way still.
+    third = ledger.begin(call, island=0, compactions=0)
+    assert third.of_child(0) == {Miss.CONCURRENT: 16, Miss.ALIGNMENT: 4}
+    ledger.end(second)
+    ledger.end(third)
+    fourth = ledger.begin(call, island=0, compactions=0)
+    assert fourth.of_child(0) == {Miss.EVICTED: 16, Miss.ALIGNMENT: 4}
 
 
 def test_another_task_is_cold_and_what_follows_it_is_not() -> None:
@@ -176,9 +193,10 @@ def test_the_reasons_add_up_to_what_was_computed(
 def test_a_call_made_again_finds_all_that_it_can(calls: list[tuple[list[Block], int]]) -> None:
     ledger = MissLedger(block_size=BLOCK)
     for parts, compactions in calls:
-        ledger.begin(prompt(*parts), island=0, compactions=compactions)
+        ledger.end(ledger.begin(prompt(*parts), island=0, compactions=compactions))
     for parts, compactions in calls:
         again = ledger.begin(prompt(*parts), island=0, compactions=compactions)
+        ledger.end(again)
         assert set(again.of_child(0)) <= {Miss.EVICTED, Miss.ALIGNMENT}
 
 

@@ -89,7 +89,7 @@ def flight(standing: Standing = Standing.ASKED, **changes: Any) -> Flight:
         "prompt": PROMPT,
         "sampling": spread(SETTINGS, PROPOSAL, PROMPT),
         "numbers": range(4),
-        "misses": CallMisses([Miss.COLD, Miss.NEW, Miss.ALIGNMENT]),
+        "misses": CallMisses([Miss.COLD, Miss.NEW, Miss.ALIGNMENT], starts=[]),
         "known": 23,
         "ahead": ("6.0", "6.1"),
         "standing": standing,

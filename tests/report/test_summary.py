@@ -42,6 +42,7 @@ from engine.timeline_file import TIMELINE, Activity
 def settings() -> RunSettings:
     return config.resolve(
         [
+            "islands.count=1",
             *("seed=3", "search.k=4", "budget.candidates=10", "budget.seconds=60.5"),
             *("budget.tokens=1000", "budget.patience=5", "budget.prices.prompt=1"),
             *("budget.prices.cached_prompt=0.25", "budget.prices.generated=10"),
