@@ -79,7 +79,7 @@ def one_error(err: str) -> str:
         ("pool.sources=nowhere", "nowhere is not a folder; give a folder of programs or a run's"),
         ("pool.sources=[3]", "pool.sources is 3; it must be folders"),
         ("islands.migrants=0", "islands.migrants is 0; it must be 1 or more"),
-        ("islands.most=0", "islands.most is 0; it must be from islands.count (1) to 1024, or null"),
+        ("islands.most=0", "islands.most is 0; it must be from islands.count (4) to 1024, or null"),
         (
             "pipeline.speculate=maybe",
             "pipeline.speculate is 'maybe'; it must be one of true, false",
