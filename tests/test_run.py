@@ -235,11 +235,11 @@ def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path
 def test_islands_that_guess_spend_a_budget_too(tmp_path: Path) -> None:
     done = run(
         *("search.k=4", "islands.count=3", "islands.migrate_every=2", "pipeline.speculate=true"),
-        *("budget.candidates=40", "seed=6", f"runs={tmp_path}", "name=run"),
+        *("budget.candidates=24", "seed=6", f"runs={tmp_path}", "name=run"),
         scratch=tmp_path / "scratch",
     )
     assert done.returncode == 0, done.stderr
-    assert_complete(tmp_path / "run", candidates=40)
+    assert_complete(tmp_path / "run", candidates=24)
     events, summary = read_events(tmp_path / "run"), read_summary(tmp_path / "run")
     assert {call["island"] for call in events["call"]} == {0, 1, 2}
     speculation = summary["speculation"]

@@ -41,7 +41,7 @@ def operator(problem: Problem, model: LanguageModel, *, max_tokens: int) -> Verb
 def answers(model: LanguageModel, prompt: Prompt, schema: str | None) -> list[Generation]:
     sampling = [
         Sampling(temperature=0.7, seed=seed, stop=(), max_tokens=prompt.max_tokens, schema=schema)
-        for seed in range(6)
+        for seed in range(4)
     ]
     return list(model.fanout(token_ids=prompt.token_ids, sampling=sampling))
 
@@ -65,7 +65,7 @@ def test_an_answer_follows_the_schema_up_to_its_end_or_to_where_it_is_cut_off(
             assert len(listed) == len(whole["responses"]) <= K
         else:
             assert "".join(each.text.split()).startswith('{"responses":[{"code":"')
-    free = answers(model, prompt, None)
+    free = answers(model, short, None)
     assert not all(each.text.lstrip().startswith('{"responses"') for each in free)
 
 

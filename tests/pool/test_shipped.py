@@ -1,0 +1,76 @@
+"""The pools that come with the problems: how they are named, and that they are what they say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import UserError
+from engine.evaluation import EvaluatorPool
+from engine.pool import read_pool
+from engine.pool.export import INDEX
+from engine.problem import POOL, load_problem, shipped
+
+OWN_DATA = ("eplb", "protein_fitness", "sequential_recommendation")
+WITH_POOL = sorted(set(shipped()) - set(OWN_DATA))
+
+
+def sources(*arguments: str) -> tuple[str, ...]:
+    return config.resolve(list(arguments)).pool.sources
+
+
+def test_a_problems_own_pool_has_a_name(tmp_path: Path) -> None:
+    own = str(shipped()["signal"] / POOL)
+    assert sources("problem=signal", "pool.sources=shipped") == (own,)
+    assert sources("problem=signal", f"pool.sources=[{tmp_path},shipped]") == (str(tmp_path), own)
+    mine = tmp_path / "mine"
+    shutil.copytree(shipped()["signal"], mine)
+    expected = (str(mine / POOL),)
+    assert sources(f"problem.path={mine}", "pool.sources=[shipped]") == expected
+
+
+def test_a_folder_of_that_name_is_given_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sources("problem=eplb", "pool.sources=./shipped") == (str(tmp_path / "shipped"),)
+
+
+@pytest.mark.parametrize("problem", OWN_DATA)
+def test_a_problem_without_a_pool_says_so(problem: str) -> None:
+    with pytest.raises(UserError, match=f"problem {problem} comes with no pool; name a folder"):
+        sources(f"problem={problem}", "pool.sources=shipped")
+
+
+def test_a_pool_does_not_change_the_problem(tmp_path: Path) -> None:
+    folder = tmp_path / "signal"
+    shutil.copytree(shipped()["signal"], folder)
+    before = load_problem(folder)
+    (folder / POOL / "another.py").write_text("x = 1\n")
+    assert load_problem(folder).fingerprint == before.fingerprint
+    shutil.rmtree(folder / POOL)
+    assert load_problem(folder).fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize("name", WITH_POOL)
+def test_a_shipped_pool_holds_what_its_index_says(name: str) -> None:
+    problem = load_problem(shipped()[name])
+    folder = problem.folder / POOL
+    index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    assert index["problem"] == name
+    found = read_pool([folder], problem=problem, most_of_run=1)
+    assert found.unusable == ()
+    assert 5 <= len(found.programs) <= 8
+    programs = {each.name.partition("/")[2]: each.program for each in found.programs}
+    listed = {each["file"]: each["score"] for each in index["programs"]}
+    assert set(listed) <= set(programs)
+    with EvaluatorPool(problem=problem, workers=1) as pool:
+        for file, program in programs.items():
+            score = pool.evaluate(program).score
+            assert score is not None, file
+            # Another machine's libraries round otherwise, and an optimiser may end elsewhere then.
+            assert score == pytest.approx(listed.get(file, score), rel=0.02), file
