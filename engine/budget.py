@@ -125,9 +125,10 @@ def cost(
 def ended_by(
     budget: BudgetSettings, events: Iterable[Recorded], *, direction: Direction
 ) -> Limit | None:
-    """Return the limit that the run of these events reached first; None if it reached none.
+    """Return the limit that these events reached first; None if they reached none.
 
-    While a run is wound up after that, it may reach others.
+    While a run is wound up after that, it may reach others. The clock may run out after the last
+    event: that can't be told from them.
     """
     history = RunHistory(direction=direction)
     account = Account(budget, history)

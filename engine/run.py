@@ -25,7 +25,7 @@ from pathlib import Path
 
 import engine
 from engine import config
-from engine.budget import Account, ended_by
+from engine.budget import Account, Limit, ended_by
 from engine.core import INITIAL, Feature, Problem, UserError
 from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import Model, prepare
@@ -190,12 +190,15 @@ class _Run:
         """
         budget, direction = self.settings.budget, self.problem.direction
         is_over = Account(budget, history).is_closed
+        limit = ended_by(budget, events, direction=direction) if is_over else None
+        if not (is_over or stopped):  # the clock ran out after the last event
+            limit = Limit.SECONDS
         summary = write_results(
             folder=self.folder,
             settings=self.settings,
             problem=self.problem,
             history=history,
-            ended_by=ended_by(budget, events, direction=direction) if is_over else None,
+            ended_by=limit,
         )
         best = history.best
         program = None if best is None else history.program_of(best.candidate)
