@@ -17,6 +17,7 @@ from dataclasses import dataclass
 _DECODER = json.JSONDecoder()
 _OPENING = re.compile(r'\s*\{\s*"responses"\s*:\s*\[\s*')
 _COMMA = re.compile(r"\s*,\s*")
+_AFTER_ENTRY = re.compile(r"\s*[],]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,8 +67,8 @@ def responses(text: str) -> Iterator[Response]:
         except (ValueError, RecursionError):
             return
         before = _COMMA.match(text, end)
-        if end == len(text) and not isinstance(entry, dict):
-            return  # a number may go on; nothing is known to be whole but what has an end
+        if not isinstance(entry, dict) and not _AFTER_ENTRY.match(text, end):
+            return  # of a number this may be a part: 0 of 0E1
         yield _response(entry)
 
 

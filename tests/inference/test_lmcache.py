@@ -141,6 +141,7 @@ def test_what_a_failed_server_leaves_goes_when_the_next_one_starts(
     assert stopped != killed
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_gone_without(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -7,7 +7,7 @@ import math
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.prompts.responses import Response, responses, schema
@@ -40,6 +40,8 @@ def test_an_answer_cut_off_gives_the_entries_before_the_cut() -> None:
         assert read(WHOLE[:end]) == LIST[: sum(each <= end for each in ends)], end
 
 
+@example(text="0E0")
+@example(text="1 ,2")
 @given(text=st.text(st.sampled_from('{}[],:"1.e \\ncode\\responsprbaliy') | st.characters()))
 def test_what_a_start_gives_is_the_start_of_what_the_whole_gives(text: str) -> None:
     whole = '{"responses": [' + text
