@@ -64,6 +64,7 @@ def check(settings: RunSettings) -> None:
     _check_evaluation(settings.evaluation)
     _check_model(settings.model)
     _check_kind(settings)
+    _check_width_and_operators(settings)
     _check_draft(settings)
     _check_cache(settings.cache)
     _require(settings.data != "", "data", settings.data, "a file or a folder, or null")
@@ -118,6 +119,16 @@ def _check_width(width: WidthSettings) -> None:
         "width.k_max",
         width.k_max,
         f"from width.k_min ({width.k_min}) to {MOST_CHILDREN}",
+    )
+
+
+def _check_width_and_operators(settings: RunSettings) -> None:
+    _require(
+        settings.width.kind != "cost_aware" or not settings.search.operators.get("verbalized"),
+        "width.kind",
+        settings.width.kind,
+        "fixed or turboevolve with operator verbalized: what a call costs is learned from children "
+        "that have an answer each",
     )
 
 
@@ -285,6 +296,9 @@ def _check_kind(settings: RunSettings) -> None:
     draft = settings.model.draft
     must_be = "none with model=mutation, which samples no tokens"
     _require(not is_mutation or draft == "none", "model.draft", draft, must_be)
+    tolerance = settings.search.prefer_cached
+    must_be = "0 with model=mutation, which has no prefix cache"
+    _require(not is_mutation or not tolerance, "search.prefer_cached", tolerance, must_be)
 
 
 def _check_draft(settings: RunSettings) -> None:

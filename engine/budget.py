@@ -1,8 +1,10 @@
 """A run's account: what it has used of its budget, and which limit ended it.
 
 All of it follows from the recorded events, and no limit that was reached is ever unreached, so a
-run that was killed goes on to the same limits and a run that is over stays over. What was generated
-but not recorded when a process died is not counted; a guess that was given up is.
+run that was killed goes on to the same limits and a run that is over stays over. A guess that was
+given up is counted. Not counted are children that were on their way when a run was stopped or died:
+a resumed run generates them again; nor the programs whose hidden states are embeddings
+(``search.novelty_by=model``), which generate nothing and cost a prefill each.
 
 Does not cover the clock between two events, which ``engine.loop`` watches.
 """

@@ -163,8 +163,8 @@ class Loop:
             if landed is not None:
                 self._take(*landed, reader)
         news = self._take_verdicts()
-        if self._stopped():
-            calls.abandon()  # a resumed run generates what is not recorded
+        if stopped := self._stopped():
+            calls.abandon()  # a resumed run generates and evaluates what is not recorded
         elif self._is_spent():
             calls.wind_up()
         else:
@@ -177,7 +177,7 @@ class Loop:
                 calls.ask(candidates=self._evaluator.in_flight, left=self._account.candidates_left)
         self._timeline.count(Queue.CHILDREN, decoder.in_flight)
         self._observe(calls, decoder)
-        return bool(calls.in_flight or self._evaluator.in_flight)
+        return bool(calls.in_flight or (self._evaluator.in_flight and not stopped))
 
     def _take(self, flight: Flight, landing: Landing, reader: Reader) -> None:
         """Record a completion's children, and have those evaluated that are worth it."""
@@ -198,6 +198,13 @@ class Loop:
             candidate_id=child.id, program=child.program, iteration=child.iteration
         )
         self._timeline.count(Queue.CANDIDATES, self._evaluator.in_flight)
+        self._record_switched_off()
+
+    def _record_switched_off(self) -> None:
+        """Record the stages that were switched off since the last time.
+
+        Before the verdicts that follow: a run that is killed between the two does not look again.
+        """
         for name, off in self._evaluator.switched_off.items():
             if name not in self._history.screens_off:
                 self._record(ScreenOff(**dataclasses.asdict(off)))
@@ -205,7 +212,9 @@ class Loop:
     def _take_verdicts(self) -> set[int]:
         """Record the verdicts that are in; return the islands whose candidates they are of."""
         islands = set()
-        for candidate_id, evaluation in self._evaluator.completed(timeout=0):
+        completed = self._evaluator.completed(timeout=0)
+        self._record_switched_off()
+        for candidate_id, evaluation in completed:
             child = self._history.children[candidate_id]
             assert child.program is not None  # or it had not been submitted
             cell = cell_of(child.program, evaluation, features=self._search.features)

@@ -121,15 +121,13 @@ def told_cascade(
 ) -> Cascade:
     """Return a cascade over ``pool`` that knows everything that is recorded."""
     cascade = new_cascade(settings, problem, pool)
-    last = -1
     for verdict in history.verdicts.values():
         child = history.children.get(verdict.candidate)
         iteration = -1 if child is None else child.iteration
         cascade.tell(verdict.candidate, verdict.evaluation(), iteration=iteration)
-        last = max(last, iteration)
     off = {
         name: SwitchedOff(**dataclasses.asdict(event))
         for name, event in history.screens_off.items()
     }
-    cascade.resume(off, after=last)
+    cascade.resume(off)
     return cascade

@@ -99,6 +99,11 @@ def test_a_wrong_argument_is_named(refused: Refused, argument: str, words: str) 
     assert words in refused(argument)
 
 
+def test_a_width_that_cannot_learn_from_listed_answers(refused: Refused) -> None:
+    message = refused("width.kind=cost_aware", "search.operators.verbalized=1")
+    assert "width.kind is 'cost_aware'; it must be fixed or turboevolve with" in message
+
+
 def test_a_sweep_is_checked_before_its_first_run(refused: Refused) -> None:
     assert "search.k is 0" in refused("--multirun", "search.k=8,0", "seed=0,1")
     assert "unknown key 'foo'" in refused("-m", "foo=1,2")

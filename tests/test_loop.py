@@ -95,19 +95,20 @@ class TableModel:
 
 
 class TablePool:
-    """A pool whose verdicts follow from program and stage; what does well at one does badly at the
-    other. They come back by chance.
+    """A pool whose verdicts follow from program and stage; what does well at the last cheap one
+    does badly at the others. They come back by chance.
     """
 
-    def __init__(self, rng: random.Random, *, ring: Callable[[], None]) -> None:
+    def __init__(self, rng: random.Random, *, misleading: int, ring: Callable[[], None]) -> None:
         self._rng = rng
+        self._misleading = misleading
         self._ring = ring
         self._waiting: list[tuple[str, Evaluation]] = []
 
     def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
         digest = hashlib.sha256(f"{stage} {program}".encode()).digest()
         quality = int.from_bytes(hashlib.sha256(program.encode()).digest()[:4], "big") / 2**32
-        score = quality if stage == 0 else 1 - quality
+        score = 1 - quality if stage == self._misleading else quality
         if digest[4] < 50:
             verdict = Evaluation(
                 score=None,
@@ -156,8 +157,8 @@ def settings(request: pytest.FixtureRequest) -> RunSettings:
 
 
 @pytest.fixture(scope="module")
-def problem(settings: RunSettings) -> Problem:
-    whole = load_problem(Path(settings.problem))
+def problem() -> Problem:
+    whole = load_problem(Path(config.resolve([]).problem))
     quick = dataclasses.replace(whole.stages[0], name="quick")
     scores = Feature(name="score", low=0, high=1, bins=8)
     return dataclasses.replace(
@@ -187,7 +188,7 @@ def go_on(
         restored.state.fold(_recorded(event))
 
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
-    pool = TablePool(random.Random(seed), ring=bell.set)
+    pool = TablePool(random.Random(seed), misleading=len(problem.stages) - 2, ring=bell.set)
     parts: dict[str, Any] = {"model": model, "operators": {"rewrite": operator}}
     with tempfile.TemporaryDirectory() as folder, Timeline(Path(folder) / TIMELINE) as timeline:
         Loop(
@@ -330,4 +331,26 @@ def test_a_run_cut_short_again_and_again_is_the_run_that_was_not(
         except Death:
             deaths += 1
     assert deaths > 5
+    assert sorted_out(events) == sorted_out(whole)
+
+
+def test_a_stage_is_switched_off_though_the_run_dies_when_that_is_found(problem: Problem) -> None:
+    """With two cheap stages the fall of the second is found when verdicts of the first are in."""
+    settings = config.resolve(
+        [
+            *("search.operators.infill=0", "search.operators.rewrite=1", "search.k=8"),
+            *("budget.candidates=800", "budget.seconds=null", *MODES["phases"]),
+            *("evaluation.cascade.keep=0.5", "evaluation.cascade.audit=0.5"),
+        ]
+    )
+    good = dataclasses.replace(problem.stages[0], name="good")
+    problem = dataclasses.replace(problem, stages=(good, *problem.stages))
+    whole = beginning()
+    first = whole[1]
+    assert isinstance(first, Verdict)
+    whole[1] = dataclasses.replace(first, metrics=first.metrics | {"good.score": 0.5})
+    go_on(settings, problem, whole, most=10**9, seed=0)
+    (end,) = (place for place, event in enumerate(whole) if isinstance(event, ScreenOff))
+    events = whole[:end]
+    go_on(settings, problem, events, most=10**9, seed=1)
     assert sorted_out(events) == sorted_out(whole)

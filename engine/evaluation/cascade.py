@@ -74,6 +74,8 @@ class Cascade:
         ]
         self._journeys: dict[str, _Journey] = {}
         self._switched_off: dict[str, SwitchedOff] = {}
+        # By cheap stage, the last iteration of which a candidate is known to have come to it.
+        self._asked = [-1] * len(self._names)
 
     @property
     def in_flight(self) -> int:
@@ -118,8 +120,10 @@ class Cascade:
 
     def tell(self, candidate_id: str, evaluation: Evaluation, *, iteration: int) -> None:
         """Take in a final verdict, this cascade's own or a recorded one; again changes nothing."""
-        for name, screen in zip(self._names, self._screens, strict=True):
+        for stage, (name, screen) in enumerate(zip(self._names, self._screens, strict=True)):
             proxy = evaluation.metrics.get(f"{name}.score")
+            if proxy is not None or stage == 0:
+                self._asked[stage] = max(self._asked[stage], iteration)
             if proxy is not None:
                 screen.tell(
                     candidate_id,
@@ -129,16 +133,15 @@ class Cascade:
                     audited=AUDITED in evaluation.metrics,
                 )
 
-    def resume(self, switched_off: Mapping[str, SwitchedOff], *, after: int) -> None:
+    def resume(self, switched_off: Mapping[str, SwitchedOff]) -> None:
         """Take over what an earlier session decided, after `tell` has had its verdicts.
 
         Args:
             switched_off: the stages that were switched off, by name.
-            after: the last iteration of which it had a verdict.
         """
         self._switched_off.update(switched_off)
-        for name, screen in zip(self._names, self._screens, strict=True):
-            screen.resume(switched_off.get(name), after=after)
+        for name, screen, asked in zip(self._names, self._screens, self._asked, strict=True):
+            screen.resume(switched_off.get(name), after=asked)
 
     def _advance(self, candidate_id: str, evaluation: Evaluation) -> Evaluation | None:
         """Return the final verdict on a candidate that a stage is done with; None if it goes on."""

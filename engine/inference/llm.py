@@ -149,15 +149,17 @@ class LanguageModel:
     def step(self) -> None:
         """Run the engine for one step; each fan-out then has what came of its children.
 
-        The step's wall seconds are shared out evenly among the children in it.
+        The step's wall seconds are shared out evenly among the requests in it: children, and
+        prompts whose hidden states are wanted.
         """
+        requests = self._engine.get_num_unfinished_requests()
         began = time.perf_counter()
         outputs = self._engine.step()
         seconds = time.perf_counter() - began
         self._fans = [fan for fan in self._fans if fan.request_ids]
         owners = {request_id: fan for fan in self._fans for request_id in fan.request_ids}
         for fan in self._fans:
-            fan.note_seconds(seconds / len(owners))
+            fan.note_seconds(seconds / requests)
         for output in outputs:
             if output.request_id in owners:
                 owners[output.request_id].note_output(output)

@@ -164,7 +164,7 @@ class Calls:
                 else:
                     # Those after it may still be right, unless they show children of this one.
                     self._give_up(island, slice(None if self._shows_pending else 1))
-                    self._send_asked(asked)
+                    self._send_asked(*self._warmest.choose(asked))
                     self._review(island)
             elif island in news:
                 self._review(island)
@@ -192,11 +192,12 @@ class Calls:
                 self._decoder.abort(ticket)
 
     def abandon(self) -> None:
-        """Abort everything and wait for nothing."""
-        for ticket in self._flights:
+        """Abort everything: what the search asked for is forgotten, guesses are given up."""
+        for island in range(self._search.islands):
+            self._give_up(island, slice(None))
+        for ticket in [t for t, f in self._flights.items() if f.standing is Standing.ASKED]:
             self._decoder.abort(ticket)
-        self._flights.clear()
-        self._guesses.clear()
+            del self._flights[ticket]
 
     # Whose turn it is.
 

@@ -104,13 +104,14 @@ class Limits:
         """Move the limits by what is under way now; call it in regular intervals.
 
         The limit on children falls while vLLM has requests waiting or its KV cache is full, to a
-        share of what is there, and rises by one otherwise. The limit on candidates follows what the
+        share of what is there, and rises by one otherwise. With no child there, what vLLM said last
+        is over. The limit on candidates follows what the
         evaluators get done while all of them are busy; its bound falls while the machine's memory
         is full, and rises by one for each evaluator otherwise. It never is less than two for each.
         """
         if not self._adaptive:
             return
-        if load.waiting or load.kv_usage > FULL:
+        if load.children and (load.waiting or load.kv_usage > FULL):
             self._children = max(1.0, min(self._children, DECREASE * load.children))
         else:
             self._children = min(self._most_children, self._children + 1)

@@ -32,9 +32,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     reason, ``warmer_parents`` the calls whose parent was taken for its cached prompt, and what that
     cost and saved; ``speculation`` the calls begun on a guess, how many came true, and what the
     others cost. Seconds are summed over all sessions: ``llm_seconds`` inside the engine's step,
-    ``evaluation_seconds`` over all workers. ``money`` is what all tokens cost at the budget's
-    prices, those of guesses that were given up included; ``longest_wait`` the most candidates in a
-    row that were no better than the best.
+    ``evaluation_seconds`` over all workers. ``money`` is what prompts and answers cost at the
+    budget's prices, those of guesses that were given up included; ``longest_wait`` the most
+    candidates in a row that were no better than the best.
     """
     candidates = history.evaluated
     best = history.best

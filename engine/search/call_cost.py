@@ -7,8 +7,10 @@ more children are in it. Over a call's steps that adds up to
     t = a C + b S + c G,                                                            (1)
 
 C the prompt tokens computed, S the steps (the tokens of the longest child) and G the tokens of all
-children: exact for steps of b + c x (children in the step), whichever child ends when. For K
-children that are like those before,
+children: exact for steps of b + c x (children in the step), whichever child ends when, as long as
+the call is alone in its batch. Beside y other children it has x / (x + y) of such a step: then b is
+nearly 0 and c what every child takes of it, so that the cost is nearly proportional to K, as it
+should be: a wide call slows the others down. For K children that are like those before,
 
     C(K) = first + (K - 1) repeated,   S(K) = L (1 + v ln K),   G(K) = K L,         (2)
 
@@ -30,8 +32,8 @@ fit solvable after one call: each coefficient is what `_PRIOR` says, give or tak
 It gives only their ratios; their scale is that of the calls. With K always the same, b and c
 keep to the prior's ratio as far as the lengths of siblings don't tell them apart.
 
-Covers: one engine and its calls. Does not cover what an island's children cost the calls of other
-islands in the same batch: their time is part of b here.
+Covers: one engine and its calls whose children each have an answer of their own. Does not cover
+answers that list several programs (``verbalized``), whose steps grow with K.
 """
 
 from __future__ import annotations

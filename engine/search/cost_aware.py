@@ -21,7 +21,8 @@ narrow calls, and try nothing else. A draw also does well with several calls in 
 different widths, where a bound repeats its choice until it is told what came of it
 (Chapelle and Li, NIPS 2011, on delayed feedback).
 
-Covers: one island's choice. Does not cover what its children cost other islands of the same batch.
+Covers: one island's choice. Of the steps that it shares with other islands' calls, an island pays
+its children's part (``call_cost``).
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class IterationOutcome:
         improved: those of them that took over a cell of the island's archive, each compared with
             the archive as it was before the iteration. Without an archive those that beat the best
             program that the island began with or made before.
-        model_seconds: wall seconds of the engine, from the call's first step to its last child.
+        model_seconds: of the engine: of each of its steps' wall seconds the share of the call's
+            children among all requests in the step.
         computed_tokens: prompt tokens that were computed, over all children.
         repeated_tokens: those of them that each child computed for itself: all but those of the
             child that computed most.

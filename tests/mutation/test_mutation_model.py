@@ -240,6 +240,10 @@ def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -
             ["model=mutation", "search.novelty_by=model"],
             "search.novelty_by is 'model'; it must be ngrams with model=mutation",
         ),
+        (
+            ["model=mutation", "search.prefer_cached=0.1"],
+            "search.prefer_cached is 0.1; it must be 0 with model=mutation",
+        ),
     ],
 )
 def test_operators_and_models_that_do_not_go_together_are_refused(

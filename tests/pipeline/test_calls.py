@@ -119,8 +119,12 @@ def live(
     last: int,
     scores: Mapping[str, float],
     ahead: int | None = None,
+    stops_at: float = float("inf"),
 ) -> list[Event]:
-    """Return what a whole run records; ``ahead`` is the pool's, as the settings' if None."""
+    """Return what a run records.
+
+    ``ahead`` is the pool's, as the settings' if None; ``stops_at``: so many calls end the run.
+    """
     whole = load_problem(Path(settings.problem))
     problem: Problem = dataclasses.replace(whole, entry_point="f")
     first = Verdict.of(INITIAL, verdict(0.5), program="def f(x):\n    return x\n")
@@ -133,9 +137,9 @@ def live(
         events.append(event)
         restored.state.fold(_recorded(event))
 
-    def is_late() -> bool:
+    def is_stopped() -> bool:
         assert time.monotonic() < deadline, "the model is not asked for as many calls as it should"
-        return False
+        return model.calls >= stops_at
 
     parts: dict[str, Any] = {"model": model}
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
@@ -148,7 +152,7 @@ def live(
             record=record,
             operators={"rewrite": operator},
             evaluator=told_cascade(settings, problem, restored.state.history, pool),
-            stopped=is_late,
+            stopped=is_stopped,
             timeline=timeline,
             bell=bell,
             **parts,
@@ -205,6 +209,19 @@ def test_a_verdict_that_changes_the_parent_ends_all_guesses_of_another(
     # What a wrong guess had is neither recorded nor evaluated.
     made = [each for each in events if isinstance(each, Child)]
     assert {each.parent for each in made if each.iteration > 0} == {"0.1"}
+
+
+def test_a_stop_records_what_guesses_cost_and_waits_for_no_verdict(tmp_path: Path) -> None:
+    settings = resolved(ahead=3, calls=9, history_tokens=0)
+    # The pool gives no verdict before a sixth call, which never comes.
+    events = live(settings, tmp_path, last=9, scores={}, ahead=5, stops_at=4)
+    calls = [event for event in events if isinstance(event, Call)]
+    assert [call.iteration for call in calls] == [0]
+    assert {each.iteration for each in events if isinstance(each, Child)} == {0}
+    assert [each for each in events if isinstance(each, Verdict)] == [events[1]]
+    guesses = {each.iteration: each for each in events if isinstance(each, GivenUp)}
+    assert guesses.keys() == {1, 2, 3}
+    assert guesses[1].generated_tokens > 0  # it was decoded before the next one began
 
 
 def test_no_guess_begins_whose_children_the_budget_would_not_admit(tmp_path: Path) -> None:

@@ -71,12 +71,13 @@ def test_children_follow_what_waits_at_the_model() -> None:
         load(children=40, waiting=3),  # 0.75 * 40 = 30 would be more than there is
         load(children=10, waiting=3),  # 7.5
         load(children=7),  # 8.5
-        load(children=0, waiting=1),  # no less than 1
+        load(children=1, waiting=1),  # no less than 1
         load(),
+        load(waiting=1, kv_usage=0.95),  # of a step that is over: nothing is there
     ):
         limit.observe(each)
         seen.append(limit.children)
-    assert seen == [32, 24, 18, 19, 20, 20, 7, 8, 1, 2]
+    assert seen == [32, 24, 18, 19, 20, 20, 7, 8, 1, 2, 3]
 
 
 def test_children_climb_back_to_the_bound_and_no_further() -> None:
