@@ -4,7 +4,7 @@ They stand in a ring. Every ``migrate_every`` iterations of an island the best o
 become candidates of the next one too. Where the settings let there be more islands than a run
 begins with, a further one is opened once few children improve theirs (``engine.search.spawning``):
 it joins the end of the ring, with population, archive, policies, window and mix of its own, and
-begins with the best programs of all islands.
+begins with the best programs of all islands that may become its parents.
 
 All of that is a fold over `Archipelago.begin_with` and `Archipelago.finish`, in the order of the
 log, so no event has to say that an island was opened: a run that is told its log opens it again, at
@@ -184,10 +184,17 @@ class Archipelago:
         self._predictors.append(Predictor())
 
     def _open(self, spawning: Spawning) -> None:
-        """Add an island that begins with the best programs of all, the worst of them first."""
-        best = heapq.nsmallest(
-            FOUNDERS, self._population.candidates(), key=lambda each: rank(each, self._direction)
+        """Add an island that begins with the best programs of all, the worst of them first.
+
+        Where islands have archives, these are programs with a cell: with none of them in its
+        archive an island would have nobody to change.
+        """
+        known = (
+            each
+            for each in self._population.candidates()
+            if self._features is None or self._cells[each.id] is not None
         )
+        best = heapq.nsmallest(FOUNDERS, known, key=lambda each: rank(each, self._direction))
         self._add()
         if self._bandit is not None:
             self._bandit.add()

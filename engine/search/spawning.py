@@ -14,8 +14,8 @@ a child that improved; so with this theta no island is opened before the 66th ch
 at all islands together: one that still improves keeps further ones from being opened, and as
 nothing is forgotten, so does one that improved a lot long ago.
 
-The new island begins with the five best programs of all islands (`FOUNDERS`), and takes its place
-at the end of the ring.
+The new island begins with the five best programs of all islands (`FOUNDERS`), of those with a cell
+where there are archives, and takes its place at the end of the ring.
 
 Where this differs from its code:
 

@@ -169,6 +169,19 @@ def test_it_has_an_archive_of_its_own() -> None:
     assert parents(search, 0) == {INITIAL, "0.0", "0.2"}
 
 
+def test_it_begins_with_programs_that_have_a_cell() -> None:
+    """The five best of all have none, so they can't be parents where there are archives."""
+    search = new_search(features=CELLS, count=1, most=2)
+    cells = [*[None] * 5, (7,), (8,)]
+    for index, cell in enumerate(cells):
+        search.admit(child(0, index, island=0))
+        search.tell(f"0.{index}", verdict(0.9 - 0.1 * index), cell=cell)
+    search.finish(outcome(0, island=0))
+    assert search.islands == 2
+    assert parents(search, 1) == {INITIAL, "0.5", "0.6"}
+    assert [each.id for each in search.ask(5, island=1).history] == ["0.6", "0.5", INITIAL]
+
+
 def test_the_bandit_gives_it_the_room_until_it_has_had_three_children() -> None:
     search = new_search(choice="ucb", spawn_every=10**6)
     for island in (0, 1):
