@@ -5,16 +5,18 @@ The parent is the candidate s with the largest
 
     Q(s) + c (Rmax - Rmin) P(s) sqrt(1 + T / G) / (1 + n(s) / G),
 
-with Q(s) the best score among its children, or its own as long as no child has one; P(s) linear in
-the rank, P = (N - rank) / sum with rank = 0 for the best of N; G the children of a call; T all
-children, and n(s) those of s and its descendants. T / G and n / G are numbers of calls. Here calls
-are counted, as the last version of its code does, so that G may change from call to call; calls
-whose children all failed count too.
+with Q(s) the best score among its children, or its own as long as no child has one; Rmax and Rmin
+the best and the worst score of a candidate, which those of children that are no candidates may lie
+outside of; P(s) linear in the rank, P = (N - rank) / sum with rank = 0 for the best of N; G the
+children of a call; T all children, and n(s) those of s and its descendants. T / G and n / G are
+numbers of calls. Here calls are counted, as the last version of its code does, so that G may change
+from call to call; calls whose children all failed count too.
 
-The formula is divided by Rmax - Rmin, which changes no choice, so that a range that is no finite
-number does no harm. Where all scores are equal it is taken to be above 0, so that the bonus still
-decides (its code has a floor of 1e-6). Equal scores share the mean of their ranks. Of equal
-values the better score wins, then the shorter program, then the first.
+Q is taken from Rmin, and the formula divided by Rmax - Rmin, which changes no choice, so that a
+range that is no finite number does no harm. Where all candidates' scores are equal it is taken to
+be above 0, so that the bonus still decides between equal Q (its code has a floor of 1e-6). Equal
+scores share the mean of their ranks. Of equal values the better score wins, then the shorter
+program, then the first.
 
 There is no chance in it, so ``u`` and ``key`` do not matter.
 """
@@ -31,7 +33,10 @@ from numpy.typing import NDArray
 from engine.core import Candidate, Direction
 from engine.search.parents.lineage import Lineage
 from engine.search.parents.policy import Draw, ParentOutcome, in_order
-from engine.search.parents.scores import best_of, ranks, scaled, scores_of
+from engine.search.parents.scores import best_of, ranks, scores_of
+
+LEAST_RANGE = 1e-6
+"""Rmax - Rmin where all candidates have the same score."""
 
 
 class Puct:
@@ -65,11 +70,9 @@ class Puct:
         return Draw(candidate=best_one, rule="puct")
 
     def values(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-        """Return the formula over Rmax - Rmin, for each candidate, shape (len(candidates),)."""
+        """Return the formula, from Rmin and over Rmax - Rmin, shape (len(candidates),)."""
         own = scores_of(candidates)
-        reached = [self._best_child.get(c.id, c.score) for c in candidates]
-        # Children that are no candidates any more may lie outside of the candidates' range.
-        quality = scaled(np.append(own, reached), self._direction)[len(candidates) :]
+        quality = self._quality(candidates, own)
         weights = len(candidates) + 1 - ranks(own, self._direction)
         prior = weights / weights.sum()
         calls = np.array([self._calls[c.id] for c in candidates], dtype=np.float64)
@@ -97,3 +100,19 @@ class Puct:
                 best is None or self._direction.better(child.score, best)
             ):
                 self._best_child[outcome.parent] = child.score
+
+    def _quality(
+        self, candidates: Sequence[Candidate], own: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return (Q - Rmin) / (Rmax - Rmin) of each candidate; ``own`` and it have the same shape.
+
+        It is outside of [0, 1] where Q is that of a child that is no candidate.
+        """
+        reached = np.array([self._best_child.get(c.id, c.score) for c in candidates])
+        unit = max(1.0, float(np.abs(own).max()), float(np.abs(reached).max()))
+        own, reached = own / unit, reached / unit  # or a difference could be infinite
+        if self._direction is Direction.MINIMISE:
+            own, reached = -own, -reached
+        with np.errstate(over="ignore"):  # a child as far outside of a narrow range as can be
+            quality: NDArray[np.float64] = (reached - own.min()) / (np.ptp(own) or LEAST_RANGE)
+        return quality

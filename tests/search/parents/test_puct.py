@@ -49,6 +49,38 @@ def test_the_best_child_counts_and_not_the_mean_or_the_parent_itself() -> None:
     assert policy.values([*candidates(1.0, 5.0), a, b]) == pytest.approx([1, 1 / 9, 1, 0])
 
 
+@pytest.mark.parametrize(("direction", "sign"), [(UP, 1), (DOWN, -1)])
+def test_the_range_is_that_of_the_candidates(direction: Direction, sign: int) -> None:
+    """27 calls of c0 with children of -100, which are no candidates, and 3 of c1 without a score.
+
+    Rmax - Rmin = 1 - 0.8 = 0.2, T/G = 30, P = 3, 2, 1 of 6. So c1 has 0.964 and c2 0.928. Were the
+    children in the range too, all but c0 would have Q near 1, and c2 the largest bonus.
+    """
+    policy, among = Puct(direction=direction), candidates(1.0 * sign, 0.9 * sign, 0.8 * sign)
+    for number in range(27):
+        policy.tell(outcome(number, "c0", **{f"{number}.0": -100.0 * sign}))
+    for number in range(27, 30):
+        policy.tell(outcome(number, "c1", **{f"{number}.0": None}))
+    expected = [
+        -100.8 / 0.2 + 3 / 6 * math.sqrt(31) / 28,
+        0.5 + 2 / 6 * math.sqrt(31) / 4,
+        0.0 + 1 / 6 * math.sqrt(31) / 1,
+    ]
+    assert policy.values(among) == pytest.approx(expected)
+    assert policy.choose(among, u=0.0, key=0).candidate.id == "c1"
+
+
+def test_a_child_outside_of_a_range_of_one_score_decides() -> None:
+    policy, among = Puct(direction=UP), candidates(5.0, 5.0)
+    policy.tell(outcome(0, "c1", a=4.0))
+    assert policy.choose(among, u=0.0, key=0).candidate.id == "c0"
+    for number in range(1, 99):
+        policy.tell(outcome(number, "c0"))
+    assert policy.choose(among, u=0.0, key=0).candidate.id == "c0"
+    policy.tell(outcome(99, "c0", b=3.0))
+    assert policy.choose(among, u=0.0, key=0).candidate.id == "c1"
+
+
 @pytest.mark.parametrize("factor", [1.0, 1e-300, -3.0, 1.7e307])
 def test_neither_scale_nor_offset_matters(factor: float) -> None:
     scores, children = (1.0, 4.0, 2.0, -6.0), {"a": 3.0, "b": -7.0}
@@ -65,9 +97,9 @@ def test_a_range_that_is_not_finite() -> None:
 
 
 def test_equal_scores_share_their_ranks_and_the_bonus_goes_round() -> None:
-    """All equal: P = 1/3 each, Q = 1; the one with the fewest calls is next, and so on."""
+    """All equal: P = 1/3 each, Q = Rmin; the one with the fewest calls is next, and so on."""
     policy, among = Puct(direction=UP), candidates(5.0, 5.0, 5.0)
-    assert policy.values(among) == pytest.approx([1 + 1 / 3] * 3)
+    assert policy.values(among) == pytest.approx([1 / 3] * 3)
     order = []
     for iteration in range(6):
         order.append(policy.choose(among, u=0.3, key=9).candidate.id)
