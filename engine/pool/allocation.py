@@ -78,7 +78,7 @@ def allocate(
     mixed = []
     for island in range(islands):
         own = ranked[island % len(ranked)]
-        rng = np.random.default_rng([seed, island, _STREAM])
+        rng = np.random.default_rng([seed, island, 0, _STREAM])
         programs = _mixed(own, shared, mixing=mixing, elites=elites, rng=rng)
         mixed.append(tuple(sorted(programs, key=lambda each: rank(each, direction))))
     return tuple(mixed)

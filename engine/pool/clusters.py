@@ -48,7 +48,7 @@ def clusters(vectors: Vectors, *, k: int, seed: int) -> tuple[tuple[int, ...], .
     k = min(k, len(np.unique(points, axis=0)))
     if k == 1:
         return (tuple(range(len(points))),)
-    rng = np.random.default_rng([seed, _STREAM])
+    rng = np.random.default_rng([seed, 0, 0, _STREAM])
     best: NDArray[np.intp] | None = None
     least = np.inf
     for _ in range(_RESTARTS):

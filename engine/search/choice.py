@@ -49,7 +49,11 @@ class Chance:
 
 
 def chance_of(iteration: int, *, island: int, seed: int) -> Chance:
-    """Return the random numbers of an island's iteration in the run with this seed."""
+    """Return the random numbers of an island's iteration in the run with this seed.
+
+    The generator takes a fourth word for 0. All else that derives from a run's seed and is no
+    proposal's own has one above 0, so that it draws otherwise.
+    """
     rng = np.random.default_rng([seed, island, iteration])
 
     def key() -> int:
