@@ -55,12 +55,25 @@ def test_a_feature_that_occurs_c_times_weighs_ln_1_c() -> None:
         PROGRAM.replace("\n    kernel", "\n\n    # a comment\n    kernel"),
         PROGRAM.replace('    """Return a moving average."""\n', ""),
         PROGRAM.replace("(x, width=5)", "(x: np.ndarray, width: int = 5) -> np.ndarray"),
+        PROGRAM.replace("    kernel =", "    kernel: np.ndarray ="),
+        PROGRAM.replace("    kernel =", "    kernel: np.ndarray\n    kernel ="),
+        PROGRAM.replace("import numpy as np\n", "import numpy as np\nlimit: int\n"),
         PROGRAM.replace("np.ones(width) / width", "(np.ones( width )/(width))"),
     ],
 )
 def test_layout_comments_docstrings_and_annotations_do_not_count(same: str) -> None:
     assert same != PROGRAM
     assert cosine(PROGRAM, same) == 1.0
+
+
+def test_in_a_class_it_counts_whether_a_name_is_annotated_and_not_how() -> None:
+    """A dataclass has the fields that are annotated."""
+    made, typed = "class A:\n    b = 1\n", "class A:\n    b: int = 1\n"
+    assert cosine(typed, typed.replace("int", "float")) == 1.0
+    assert cosine(made, typed) < 1
+    assert cosine("class A:\n    pass\n", "class A:\n    pass\n    b: int\n") < 1
+    method = "class A:\n    def f(self):\n        x = 1\n"
+    assert cosine(method, method.replace("x =", "x: int =")) == 1.0
 
 
 def test_the_more_differs_the_less_alike() -> None:
