@@ -11,8 +11,9 @@ and explores with the intensity
     I = Imin + (Imax - Imin) / (1 + sqrt(G + 1e-8)),             I in [0.15, 0.5].   (2)
 
 With u uniform on [0, 1): it explores if u < I; exploits if u < I + 0.7 (1 - I), which is a uniform
-choice among the top quarter; and else is balanced, which is an even chance of one or the other.
-The rules are called ``explore``, ``exploit`` and ``balanced``.
+choice among the top quarter; and else is balanced, which is an even chance of exploring or of a
+uniform choice among the top fifth, of ten at most. A top is never empty. The rules are called
+``explore``, ``exploit`` and ``balanced``.
 
 Where this differs from its code:
 
@@ -48,6 +49,8 @@ from engine.search.race import winner
 
 EXPLOIT_SHARE = 0.7
 """Share of the choices that do not explore which exploit; the others are balanced."""
+MOST_BALANCED = 10
+"""Candidates that a balanced choice is among, at most, unless it explores."""
 LEAST_NOVELTY = 0.001
 _EPSILON = 1e-8
 _KEPT = 1 << 15  # programs whose lines were asked for last
@@ -104,7 +107,9 @@ class AdaEvolve:
         if u < explore or u >= (exploit + 1) / 2:  # the rest is balanced: half and half
             log_weights = np.log(np.maximum(LEAST_NOVELTY, novelty(candidates)))
         else:
-            candidates = self._top_quarter(candidates)
+            size = len(candidates)
+            count = size // 4 if u < exploit else min(MOST_BALANCED, size // 5)
+            candidates = self._top(candidates, max(1, count))
             log_weights = np.zeros(len(candidates))
         place = winner([each.id for each in candidates], log_weights, key=key)
         return Draw(candidate=candidates[place], rule=rule)
@@ -131,9 +136,8 @@ class AdaEvolve:
         if score is not None and (best is None or self._direction.better(score, best)):
             self._best = score
 
-    def _top_quarter(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        ordered = sorted(candidates, key=lambda each: rank(each, self._direction))
-        return ordered[: max(1, len(ordered) // 4)]
+    def _top(self, candidates: Sequence[Candidate], count: int) -> Sequence[Candidate]:
+        return sorted(candidates, key=lambda each: rank(each, self._direction))[:count]
 
 
 def novelty(candidates: Sequence[Candidate]) -> NDArray[np.float64]:

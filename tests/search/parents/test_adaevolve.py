@@ -108,6 +108,7 @@ AMONG = [
 # a is in 4 of 8, b in 3: (3 + 2) / 2 of 7 others; and c in 1: (3 + 0) / 2 of 7.
 NOVELTY = [1 - 2.5 / 7, 1 - 1.5 / 7, 1 - 2.5 / 7, 1, 1 - 2.5 / 7, 1, 1, 1]
 TOP_QUARTER = [1, 1, 0, 0, 0, 0, 0, 0]
+TOP_FIFTH = [1, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_to_explore_is_to_choose_by_novelty() -> None:
@@ -117,8 +118,8 @@ def test_to_explore_is_to_choose_by_novelty() -> None:
 def test_the_ways_are_mixed_as_the_intensity_says() -> None:
     """I = 0.4: explore 0.4, exploit 0.7 * 0.6 = 0.42, balanced 0.18, half of it each."""
     explored = np.array(NOVELTY) / sum(NOVELTY)
-    exploited = np.array(TOP_QUARTER) / 2
-    shares = (0.4 + 0.09) * explored + (0.42 + 0.09) * exploited
+    exploited = 0.42 * np.array(TOP_QUARTER) / 2 + 0.09 * np.array(TOP_FIFTH)
+    shares = (0.4 + 0.09) * explored + exploited
     assert p_value(counts(explorer(0.4), AMONG), list(shares)) > 1e-4
 
 
@@ -129,8 +130,9 @@ def test_u_says_which_way_is_taken() -> None:
         for u in (0, 0.9, 0.92)
     }
     assert len(ways[0]) > 2 and len(ways[0.92]) > 2
-    for u in (0.4, 0.81, 0.83, 0.9):  # exploits up to 0.82, and half of the balanced up to 0.91
-        assert {policy.choose(AMONG, u=u, key=k).candidate.id for k in range(99)} == {"p0", "p1"}
+    # It exploits up to 0.82, and up to 0.91 it is balanced and does not explore.
+    for u, top in ((0.4, {"p0", "p1"}), (0.81, {"p0", "p1"}), (0.83, {"p0"}), (0.9, {"p0"})):
+        assert {policy.choose(AMONG, u=u, key=k).candidate.id for k in range(99)} == top
     rules = {u: policy.choose(AMONG, u=u, key=1).rule for u in (0, 0.399, 0.4, 0.81, 0.83, 0.999)}
     assert list(rules.values()) == [*["explore"] * 2, *["exploit"] * 2, *["balanced"] * 2]
 
@@ -140,6 +142,16 @@ def test_the_top_quarter_is_at_least_the_best(size: int, top: int) -> None:
     among = candidates(*map(float, range(size)))
     chosen = {explorer(0.0).choose(among, u=0.5, key=key).candidate.id for key in range(99)}
     assert chosen == {each.id for each in among[-top:]}
+
+
+@pytest.mark.parametrize(
+    ("size", "top"), [(1, 1), (4, 1), (9, 1), (10, 2), (49, 9), (54, 10), (90, 10)]
+)
+def test_a_balanced_choice_is_among_the_top_fifth_of_ten_at_most(size: int, top: int) -> None:
+    among = candidates(*map(float, range(size)))
+    drawn = [explorer(0.0).choose(among, u=0.71, key=key) for key in range(199)]
+    assert {each.candidate.id for each in drawn} == {each.id for each in among[-top:]}
+    assert {each.rule for each in drawn} == {"balanced"}
 
 
 def test_of_equal_ones_the_shorter_is_in_the_top_quarter() -> None:
