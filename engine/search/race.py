@@ -47,9 +47,15 @@ def uniforms(names: Sequence[str], *, key: int) -> NDArray[np.float64]:
     distribution function has common random numbers too.
     """
     hashes = np.fromiter(map(_hash, names), dtype=np.uint64, count=len(names))
-    bits = _mixed(_mixed(hashes ^ np.uint64(key)) + np.uint64(key))
-    numbers: NDArray[np.float64] = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return numbers
+    return inside_unit(_mixed(_mixed(hashes ^ np.uint64(key)) + np.uint64(key)))
+
+
+def inside_unit(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return a number inside (0, 1) for each of ``bits``, no less for larger ones; same shape."""
+    numbers = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    # 2^53 - 1/2 is no float64: the sum of the topmost bits is rounded to 2^53.
+    below_1: NDArray[np.float64] = np.minimum(numbers, 1 - 2.0**-53)
+    return below_1
 
 
 def _exponentials(ids: Sequence[str], key: int) -> NDArray[np.float64]:

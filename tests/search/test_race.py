@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from engine.search import race
-from engine.search.race import uniforms, winner
+from engine.search.race import inside_unit, uniforms, winner
 
 RACES = 6000
 
@@ -67,6 +67,13 @@ def test_the_uniforms_are_uniform_and_each_depends_on_its_name_and_the_key_alone
     assert chi_square(counts.tolist(), [0.1] * 10) > 1e-5
     assert uniforms(names[5:3:-1], key=17).tolist() == numbers[5:3:-1].tolist()
     assert not np.isclose(uniforms(names[:50], key=18), numbers[:50]).any()
+
+
+def test_no_hash_is_at_an_end_of_the_interval() -> None:
+    """The topmost one was 1, whose time is 0: it won whatever the weights, as ln 0 = -inf."""
+    hashes = np.array([0, 2**63, 2**64 - 2**12, 2**64 - 2**11, 2**64 - 1], dtype=np.uint64)
+    expected = [2.0**-54, 0.5, 1 - 2.0**-52, 1 - 2.0**-53, 1 - 2.0**-53]
+    assert inside_unit(hashes).tolist() == expected
 
 
 def test_a_race_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
