@@ -12,7 +12,6 @@ Covers: who keeps which cell. Does not cover which features there are, and so wh
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Sequence
 
 from engine.core import Candidate, Direction, Feature
@@ -51,24 +50,8 @@ class Archive:
         names = [feature.name for feature in features]
         if len(set(names)) < len(names):
             raise ValueError(f"features are named twice: {', '.join(names)}")
-        self._features = tuple(features)
         self._direction = direction
         self._elites: dict[Cell, tuple[Place, Candidate]] = {}
-
-    @property
-    def size(self) -> int:
-        """How many cells there are."""
-        return math.prod(feature.bins for feature in self._features)
-
-    @property
-    def coverage(self) -> float:
-        """The share of the cells that are filled, from 0 to 1."""
-        return len(self._elites) / self.size
-
-    @property
-    def cells(self) -> dict[Cell, Candidate]:
-        """The elite of each filled cell, in the order of the cells."""
-        return {cell: self._elites[cell][1] for cell in sorted(self._elites)}
 
     @property
     def elites(self) -> list[Candidate]:
