@@ -17,21 +17,12 @@ Does not cover how often a parent is tried again, or programs that are the same 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core import Candidate, Pending
 from engine.embedding import Embedder
 from kernels.cosine import cosines
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Likeness:
-    """The program that a new one is most like: its id, and their cosine, from -1 to 1."""
-
-    id: str
-    cosine: float
 
 
 class Novelty:
@@ -52,23 +43,18 @@ class Novelty:
         self._embedder = embedder
         self._threshold = threshold
 
-    def most_like(self, program: str, island: Sequence[Candidate | Pending]) -> Likeness | None:
-        """Return which of the island's programs is most like a new one; of equal ones the first.
+    def near_copy(
+        self, program: str, island: Sequence[Candidate | Pending]
+    ) -> Candidate | Pending | None:
+        """Return what a new program is to be rejected for; None if it is new enough.
 
         Args:
             program: the new one's text.
-            island: what it is compared with; None is returned where there is nothing.
+            island: what it is compared with; of those that it is equally like the first counts.
         """
         if not island:
             return None
         vectors = self._embedder.embed([program, *(each.program for each in island)])
         (found,) = cosines(vectors[:1], vectors[1:])
         nearest = int(np.argmax(found))
-        return Likeness(id=island[nearest].id, cosine=float(found[nearest]))
-
-    def near_copy(self, program: str, island: Sequence[Candidate | Pending]) -> Likeness | None:
-        """Return what a new program is to be rejected for; None if it is new enough."""
-        likeness = self.most_like(program, island)
-        if likeness is None or likeness.cosine <= self._threshold:
-            return None
-        return likeness
+        return island[nearest] if float(found[nearest]) > self._threshold else None

@@ -10,7 +10,7 @@ import pytest
 
 from engine.core import Candidate, Pending
 from engine.embedding import KeptEmbeddings, NGramEmbedder, Vectors
-from engine.search.novelty import Likeness, Novelty
+from engine.search.novelty import Novelty
 
 
 class Laid:
@@ -45,40 +45,45 @@ def novelty(threshold: float = THRESHOLD) -> Novelty:
     return Novelty(embedder=Laid(TABLE), threshold=threshold)
 
 
+def rejected_for(
+    new: str, known: Sequence[Candidate | Pending], *, threshold: float = THRESHOLD
+) -> str | None:
+    """Return the id of the program that a new one is a near-copy of."""
+    found = novelty(threshold).near_copy(new, known)
+    return None if found is None else found.id
+
+
 def test_hand_worked() -> None:
     """cos 5 degrees = 0.9962 is over 0.99, cos 60 degrees = 0.5 is not."""
-    found = novelty().near_copy("new", island("far", "near", "across"))
-    assert found is not None
-    assert found.id == "id near"
-    assert found.cosine == pytest.approx(math.cos(math.radians(5)), abs=1e-7)
-    assert novelty().near_copy("new", island("far", "across")) is None
-    assert novelty(0.4).near_copy("new", island("far", "across")) == Likeness(
-        id="id far", cosine=pytest.approx(0.5, abs=1e-7)
-    )
+    assert rejected_for("new", island("far", "near", "across")) == "id near"
+    assert rejected_for("new", island("far", "across")) is None
+    assert rejected_for("new", island("far", "across"), threshold=0.4) == "id far"
 
 
-def test_only_what_is_over_the_threshold_is_rejected() -> None:
-    assert novelty(1.0).near_copy("new", island("copy")) is None
-    assert novelty(math.nextafter(1, 0)).near_copy("new", island("copy")) is not None
-    likeness = novelty().most_like("new", island("near"))
-    assert likeness is not None
-    assert novelty(likeness.cosine).near_copy("new", island("near")) is None
+@pytest.mark.parametrize(("name", "cosine"), [("near", math.cos(math.radians(5))), ("far", 0.5)])
+def test_only_what_is_over_the_threshold_is_rejected(name: str, cosine: float) -> None:
+    assert rejected_for("new", island(name), threshold=cosine + 1e-6) is None
+    assert rejected_for("new", island(name), threshold=cosine - 1e-6) == f"id {name}"
+
+
+def test_a_cosine_at_the_threshold_is_not_over_it() -> None:
+    assert rejected_for("new", island("copy"), threshold=1.0) is None
+    assert rejected_for("new", island("copy"), threshold=math.nextafter(1, 0)) == "id copy"
 
 
 def test_programs_without_a_verdict_count_too_and_the_first_of_equal_ones_is_named() -> None:
     waiting = Pending(id="waiting", program="copy")
-    both = [*island("far"), waiting, *island("copy")]
-    assert novelty().near_copy("new", both) == Likeness(id="waiting", cosine=1.0)
+    assert rejected_for("new", [*island("far"), waiting, *island("copy")]) == "waiting"
 
 
 def test_on_an_island_without_programs_everything_is_new() -> None:
-    assert novelty(-0.5).most_like("new", []) is None
-    assert novelty(-0.5).near_copy("new", []) is None
+    assert rejected_for("new", [], threshold=-0.5) is None
 
 
 def test_what_has_no_direction_is_like_nothing() -> None:
-    found = novelty().most_like("empty", island("empty", "new"))
-    assert found == Likeness(id="id empty", cosine=0.0)
+    """Its cosine with any program is 0, with itself too."""
+    assert rejected_for("empty", island("empty", "new"), threshold=0.0) is None
+    assert rejected_for("empty", island("empty", "new"), threshold=-1e-9) == "id empty"
 
 
 @pytest.mark.parametrize("threshold", [-1.0, -2.0, math.nan])
@@ -98,5 +103,5 @@ def test_with_real_programs() -> None:
         Candidate(id="other", program=other, score=0.5),
         Candidate(id="parent", program=parent, score=0.5),
     ]
-    assert rule.near_copy(renamed, known) == Likeness(id="parent", cosine=1.0)
+    assert rule.near_copy(renamed, known) == known[1]
     assert rule.near_copy(renamed, known[:1]) is None
