@@ -98,7 +98,10 @@ def _check_search(search: SearchSettings) -> None:
     )
     novelty = search.novelty
     _require(
-        novelty is None or 0 < novelty <= 1, "search.novelty", novelty, "above 0 and at most 1"
+        novelty is None or 0 < novelty < 1,
+        "search.novelty",
+        novelty,
+        "above 0 and below 1, or null for no limit",
     )
     known = f"one of {', '.join(EMBEDDINGS)}"
     _require(search.novelty_by in EMBEDDINGS, "search.novelty_by", search.novelty_by, known)

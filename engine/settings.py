@@ -90,7 +90,7 @@ class SearchSettings:
         prefer_cached: how far from the drawn parent's score, as a share of the span of the scores,
             that of another may be that is taken because more of its prompt is cached; 0: never.
         novelty: the largest cosine that a child's embedding may have with one of its island's
-            programs; None for any.
+            programs, above 0 and below 1; None for any.
         novelty_by: what the embeddings are of: ``ngrams`` of their syntax, or the hidden states of
             the served ``model``, whose cosines are larger; see ``engine.search.novelty``.
         archive: which archive of MAP-Elites an island's parents are the elites of: ``none``, one

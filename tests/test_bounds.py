@@ -67,6 +67,7 @@ def changed(settings: Any, key: str, value: object) -> Any:
         ("pool.embedding", "bert"),
         ("pipeline.ahead", 0),
         ("search.novelty", 0.0),
+        ("search.novelty", 1.0),  # over which no cosine is
         ("search.novelty", math.nan),
         ("search.novelty_by", "bert"),
         ("search.archive", "behaviour"),
