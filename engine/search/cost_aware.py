@@ -30,8 +30,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.search.call_cost import CallCost
+from engine.search.order import in_order
 from engine.search.siblings import SiblingOdds
-from engine.search.width import IterationOutcome, in_order
+from engine.search.width import IterationOutcome
 
 _STREAM = 0x57  # keeps the draws apart from others that derive from the same seed
 
@@ -74,6 +75,6 @@ class CostAwareWidth:
         Raises:
             ValueError: this iteration or a later one was told before.
         """
-        self._last = in_order(outcome, after=self._last)
+        self._last = in_order(outcome.iteration, after=self._last)
         self._odds.tell(children=outcome.children, improved=outcome.improved)
         self._cost.tell(outcome)

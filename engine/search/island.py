@@ -26,9 +26,10 @@ from collections.abc import Sequence
 
 from engine.core import Candidate, Direction, Pending
 from engine.search.elites import Elites
+from engine.search.order import in_order
 from engine.search.parents import Child, Draw, ParentOutcome, ParentPolicy, rank
 from engine.search.population import Entry, Place
-from engine.search.width import IterationOutcome, WidthPolicy, in_order
+from engine.search.width import IterationOutcome, WidthPolicy
 from engine.search.window import Window
 
 
@@ -164,7 +165,7 @@ class Island:
             ValueError: this iteration or a later one was finished before, or one of its programs
                 has no verdict.
         """
-        last = in_order(outcome, after=self._last)
+        last = in_order(outcome.iteration, after=self._last)
         waiting = [each.id for place, each in self._pending if place[0] == last]
         if waiting:
             raise ValueError(f"iteration {last} is not over: {waiting[0]} has no verdict")

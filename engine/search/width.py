@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.search.order import in_order
+
 # TurboEvolve, section 3.2.
 WIDTHS = (1, 3, 5, 7)
 """The values of K, one step apart."""
@@ -142,7 +144,7 @@ class TurboEvolveWidth:
         Raises:
             ValueError: this iteration or a later one was told before.
         """
-        self._last = in_order(outcome, after=self._last)
+        self._last = in_order(outcome.iteration, after=self._last)
         self._told += 1
         adapting = self._told - FIRST_ITERATIONS
         if adapting <= 0:
@@ -155,14 +157,3 @@ class TurboEvolveWidth:
         elif self._replacing == WINDOW:
             self._step = max(0, self._step - 1)
         self._replacing = 0
-
-
-def in_order(outcome: IterationOutcome, *, after: int) -> int:
-    """Return the outcome's iteration.
-
-    Raises:
-        ValueError: it is not later than ``after``.
-    """
-    if outcome.iteration <= after:
-        raise ValueError(f"iteration {outcome.iteration} was told after iteration {after}")
-    return outcome.iteration

@@ -42,8 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
+from engine.search.order import in_order
 from engine.search.parents.improvement import relative_gain
-from engine.search.parents.policy import Draw, ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome
 from engine.search.parents.scores import rank
 from engine.search.race import winner
 
@@ -125,7 +126,7 @@ class AdaEvolve:
         Raises:
             ValueError: this iteration or a later one was told before.
         """
-        self._last = in_order(outcome, after=self._last)
+        self._last = in_order(outcome.iteration, after=self._last)
         for child in outcome.children:
             self._accumulate(child.score)
 

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core import Candidate, Direction
+from engine.search.order import in_order
 from engine.search.parents.improvement import relative_gain
 from engine.search.parents.policy import ParentOutcome
 from engine.search.race import winner
@@ -140,11 +141,7 @@ class IslandBandit:
                 was told before.
         """
         arm = self._arm(island)
-        if outcome.iteration <= arm.last:
-            raise ValueError(
-                f"iteration {outcome.iteration} of island {island} was told after {arm.last}"
-            )
-        arm.last = outcome.iteration
+        arm.last = in_order(outcome.iteration, after=arm.last)
         for score in [child.score for child in outcome.children] or [None]:
             delta = relative_gain(
                 score, best=arm.best, reference=self._best, direction=self._direction

@@ -94,14 +94,3 @@ class Memoryless:
 
     def tell(self, outcome: ParentOutcome) -> None:
         """Learn nothing."""
-
-
-def in_order(outcome: ParentOutcome, *, after: int) -> int:
-    """Return the outcome's iteration.
-
-    Raises:
-        ValueError: it is not later than ``after``.
-    """
-    if outcome.iteration <= after:
-        raise ValueError(f"iteration {outcome.iteration} was told after iteration {after}")
-    return outcome.iteration

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
+from engine.search.order import in_order
 from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import Draw, ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome
 from engine.search.parents.scores import best_of, ranks, scores_of
 
 LEAST_RANGE = 1e-6
@@ -89,7 +90,7 @@ class Puct:
         Raises:
             ValueError: this iteration or a later one was told before, or one of the children.
         """
-        last = in_order(outcome, after=self._last)
+        last = in_order(outcome.iteration, after=self._last)
         self._lineage.add(outcome)
         self._last = last
         self._all_calls += 1

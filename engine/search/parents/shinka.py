@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import Draw, ParentOutcome, in_order
+from engine.search.order import in_order
+from engine.search.parents.policy import Draw, ParentOutcome
 from engine.search.parents.scores import scores_of
 from engine.search.race import winner
 
@@ -67,7 +68,7 @@ class Shinka:
         Raises:
             ValueError: this iteration or a later one was told before.
         """
-        self._last = in_order(outcome, after=self._last)
+        self._last = in_order(outcome.iteration, after=self._last)
         self._children[outcome.parent] += len(outcome.children)
 
     def _deviations(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:

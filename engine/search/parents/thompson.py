@@ -43,8 +43,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from engine.core import Candidate, Direction
+from engine.search.order import in_order
 from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import Draw, ParentOutcome, in_order
+from engine.search.parents.policy import Draw, ParentOutcome
 from engine.search.parents.scores import scaled
 from engine.search.race import uniforms
 
@@ -110,7 +111,7 @@ class Thompson:
         Raises:
             ValueError: this iteration or a later one was told before, or one of the children.
         """
-        last = in_order(outcome, after=self._last)
+        last = in_order(outcome.iteration, after=self._last)
         self._lineage.add(outcome)
         self._last = last
         self._scores.update((child.id, child.score) for child in outcome.children)

@@ -123,7 +123,7 @@ def test_iterations_of_an_island_come_in_order_and_those_of_others_between_them(
     made = bandit()
     made.tell(0, outcome(4, "c0", a=1.0))
     made.tell(1, outcome(2, "c0", b=1.0))
-    with pytest.raises(ValueError, match="iteration 4 of island 0 was told after 4"):
+    with pytest.raises(ValueError, match="iteration 4 was told after iteration 4"):
         made.tell(0, outcome(4, "c0", c=1.0))
     with pytest.raises(ValueError, match="there is no island 2"):
         made.tell(2, outcome(5, "c0"))
