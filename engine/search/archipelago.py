@@ -21,66 +21,52 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.core import Candidate, Direction, Feature
-from engine.search.elites import Elites
+from engine.core import Candidate, Direction
 from engine.search.features import Cell
 from engine.search.island import Island
-from engine.search.operators import Mix, make_mix
+from engine.search.operators import Mix
 from engine.search.parents import IslandBandit, ParentOutcome, rank
-from engine.search.policies import new_parents, new_width, new_window
 from engine.search.population import Entry, Population
-from engine.search.predictor import Predictor
 from engine.search.spawning import FOUNDERS, Spawning
-from engine.settings import IslandSettings, PromptSettings, SearchSettings, WidthSettings
+from engine.settings import IslandSettings
 
 _STREAM = 0x15  # keeps the choice of an island apart from other draws of the same seed
 
 
 class Archipelago:
-    """Islands in a ring, each with its mix of operators and its predictor."""
+    """Islands in a ring, each with its mix of operators."""
 
     def __init__(
         self,
         *,
-        settings: SearchSettings,
-        width: WidthSettings,
+        new_island: Callable[[int], Island],
+        new_mix: Callable[[], Mix],
         islands: IslandSettings,
-        prompts: PromptSettings,
         direction: Direction,
         seed: int,
-        size: Callable[[str], int],
-        features: Sequence[Feature] | None,
-        cells: Mapping[str, Cell | None],
+        cells: Mapping[str, Cell | None] | None,
         population: Population,
     ) -> None:
         """Start with islands without a program.
 
         Args:
-            settings: how parents and operators are chosen.
-            width: how many children each parent gets.
+            new_island: makes the island of a number, without a program.
+            new_mix: makes an island's mix of operators, told nothing.
             islands: how many there are, and what they send each other.
-            prompts: for the size of the windows.
             direction: of the scores.
             seed: of all choices.
-            size: of a program's text, in the tokens that ``prompts`` counts.
-            features: of the islands' archives; None for islands without any.
-            cells: of each candidate in the archives, by id; see `Elites`.
+            cells: of each candidate in the islands' archives, by id; None for islands without any.
             population: of all islands; it is told of a program before they are.
         """
-        self._settings = settings
-        self._width = width
+        self._new_island = new_island
+        self._new_mix = new_mix
         self._migration = islands
-        self._prompts = prompts
         self._direction = direction
         self._seed = seed
-        self._size = size
-        self._features = features
         self._cells = cells
         self._population = population
-        self._weights = {name: w for name, w in sorted(settings.operators.items()) if w > 0}
         self._islands: list[Island] = []
         self._mixes: list[Mix] = []
-        self._predictors: list[Predictor] = []
         for _ in range(islands.count):
             self._add()
         self._bandit = (
@@ -102,11 +88,6 @@ class Archipelago:
     def __len__(self) -> int:
         """Return how many islands there are now."""
         return len(self._islands)
-
-    @property
-    def predictors(self) -> Sequence[Predictor]:
-        """Each island's."""
-        return self._predictors
 
     def home(self, island: int) -> Island:
         """Return an island.
@@ -168,20 +149,8 @@ class Archipelago:
 
     def _add(self) -> None:
         """Add an island without a program."""
-        direction, island = self._direction, len(self)
-        self._islands.append(
-            Island(
-                window=new_window(self._prompts, size=self._size, direction=direction),
-                width=new_width(self._width, k=self._settings.k, seed=self._seed, island=island),
-                parents=new_parents(self._settings.parent, direction=direction),
-                direction=direction,
-                elites=None
-                if self._features is None
-                else Elites(features=self._features, direction=direction, cells=self._cells),
-            )
-        )
-        self._mixes.append(make_mix(self._settings.operators_policy, self._weights))
-        self._predictors.append(Predictor())
+        self._islands.append(self._new_island(len(self)))
+        self._mixes.append(self._new_mix())
 
     def _open(self, spawning: Spawning) -> None:
         """Add an island that begins with the best programs of all, the worst of them first.
@@ -192,7 +161,7 @@ class Archipelago:
         known = (
             each
             for each in self._population.candidates()
-            if self._features is None or self._cells[each.id] is not None
+            if self._cells is None or self._cells[each.id] is not None
         )
         best = heapq.nsmallest(FOUNDERS, known, key=lambda each: rank(each, self._direction))
         self._add()

@@ -1,6 +1,6 @@
 """What an iteration is to do, and the random numbers that it is decided with.
 
-Does not cover deciding it: ``engine.search.search``.
+Does not cover deciding it: ``engine.search.chooser``.
 """
 
 from __future__ import annotations

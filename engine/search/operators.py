@@ -21,7 +21,7 @@ be used yet changes the draw only where it would have won. A call counts in N_a 
 beginning, with no reward until it is over. As most calls bring none, the operator that is chosen
 while a call's verdicts are out is mostly the one that is chosen when they are in.
 
-Covers: the choice. Does not cover which operators can be used: ``engine.search.search``.
+Covers: the choice. Does not cover which operators can be used: ``engine.search.chooser``.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ is made before the last verdicts are in (`Search.predict`) is mostly the one tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from engine.core import (
     Candidate,
@@ -37,9 +38,11 @@ from engine.core import (
 )
 from engine.search.archipelago import Archipelago
 from engine.search.choice import Choice, chance_of
+from engine.search.chooser import Chooser
 from engine.search.features import Cell
-from engine.search.operators import CROSSOVER, REPAIR
+from engine.search.operators import make_mix
 from engine.search.parents import ParentOutcome, best_of, normalised
+from engine.search.policies import island_maker
 from engine.search.population import FIRST_ITERATION, Entry, Population
 from engine.search.predictor import Expert, Guesses
 from engine.search.width import IterationOutcome
@@ -85,20 +88,33 @@ class Search:
         self._seed = seed
         self._size = size
         self._population = Population()
-        self._operators = sorted(name for name, w in settings.operators.items() if w > 0)
         self._features = features
         self._cells: dict[str, Cell | None] = {}  # by candidate
+        weights = {name: w for name, w in sorted(settings.operators.items()) if w > 0}
         self._islands = Archipelago(
-            settings=settings,
-            width=width,
+            new_island=island_maker(
+                settings=settings,
+                width=width,
+                prompts=prompts,
+                direction=direction,
+                seed=seed,
+                size=size,
+                features=features,
+                cells=self._cells,
+            ),
+            new_mix=partial(make_mix, settings.operators_policy, weights),
             islands=islands,
-            prompts=prompts,
             direction=direction,
             seed=seed,
-            size=size,
-            features=features,
-            cells=self._cells,
+            cells=None if features is None else self._cells,
             population=self._population,
+        )
+        self._chooser = Chooser(
+            islands=self._islands,
+            population=self._population,
+            operators=list(weights),
+            direction=direction,
+            seed=seed,
         )
 
     @property
@@ -141,28 +157,8 @@ class Search:
             ValueError: there is no such island, or nothing was told yet that may be a parent, or
                 no candidate of this id.
         """
-        home = self._islands.home(island)
-        if not home.eligible:
-            raise ValueError("nothing to start from: no valid candidate was told")
-        chance = chance_of(iteration, island=island, seed=self._seed)
-        operator, repairs = self._operator(island, key=chance.operator, guesses=guesses)
-        if repairs is not None:
-            parent_id, rule = self._population.entry(repairs).parent, REPAIR
-        if parent_id is None:
-            u, key = chance.parent
-            drawn = home.choose(u=u, key=key)
-            parent_id, rule = drawn.candidate.id, drawn.rule
-        partner = None
-        if operator == CROSSOVER:
-            u, key = chance.partner
-            partner = home.choose(u=u, key=key, but=parent_id).candidate.id
-        choice = Choice(
-            parent=parent_id,
-            rule=rule,
-            operator=operator,
-            k=home.k(iteration=iteration),
-            partner=partner,
-            repairs=repairs,
+        choice = self._chooser.choose(
+            iteration, island=island, parent_id=parent_id, rule=rule, guesses=guesses
         )
         return self.recall(iteration, island=island, choice=choice, ahead=ahead)
 
@@ -233,19 +229,8 @@ class Search:
         Raises:
             ValueError: as `ask`.
         """
-        drawn = self.ask(iteration, island=island, ahead=ahead, guesses=guesses)
-        if drawn.repairs is not None:
-            return drawn
-        home = self._islands.home(island)
-        best = best_of(home.eligible, self._direction).id
-        again = home.last_parent or drawn.parent.id
-        guess = self._islands.predictors[island].guess(
-            iteration,
-            {Expert.DRAW: drawn.parent.id, Expert.BEST: best, Expert.AGAIN: again},
-        )
-        if guess == drawn.parent.id:
-            return drawn
-        return self.ask(iteration, island=island, parent_id=guess, ahead=ahead, guesses=guesses)
+        choice = self._chooser.expect(iteration, island=island, guesses=guesses)
+        return self.recall(iteration, island=island, choice=choice, ahead=ahead)
 
     def verify(self, proposal: Proposal) -> Proposal:
         """Return what `ask` returns now for a predicted proposal's iteration.
@@ -254,16 +239,12 @@ class Search:
         guesses were right. Verifying again, or what another process predicted, teaches it nothing.
         """
         asked = self.ask(proposal.iteration, island=proposal.island)
-        self._islands.predictors[proposal.island].learn(proposal.iteration, parent=asked.parent.id)
+        self._chooser.learn(proposal.iteration, island=proposal.island, parent=asked.parent.id)
         return asked
 
     def predictor_figures(self) -> Mapping[Expert, Guesses]:
         """Return how often each way to guess a parent was right, over all islands."""
-        predictors = self._islands.predictors
-        return {
-            expert: sum((each.figures[expert] for each in predictors), start=Guesses())
-            for expert in Expert
-        }
+        return self._chooser.figures()
 
     def near(self, proposal: Proposal, *, tolerance: float, most: int) -> list[Candidate]:
         """Return other parents about as good as the proposal's, the latest first.
@@ -392,24 +373,6 @@ class Search:
         """Return the best candidate, of equal ones the shortest; None before the first."""
         candidates = self._population.candidates()
         return best_of(candidates, self._direction) if candidates else None
-
-    def _operator(
-        self, island: int, *, key: int, guesses: Sequence[Proposal]
-    ) -> tuple[str, str | None]:
-        """Return the operator of an island's call, and what it repairs if it is a repair.
-
-        Not drawn are a crossover where there is one candidate, and a repair where nothing is to be
-        repaired.
-        """
-        taken = [each.repairs_id for each in guesses if each.repairs_id is not None]
-        broken = self._population.broken(island=island, but=taken)
-        can = {CROSSOVER: len(self._islands.home(island).eligible) > 1, REPAIR: broken is not None}
-        operator = self._islands.mix(island).choose(
-            [name for name in self._operators if can.get(name, True)],
-            key=key,
-            guessed=[each.operator for each in guesses],
-        )
-        return operator, broken if operator == REPAIR else None
 
     def _improved(self, told: ParentOutcome) -> int:
         """Return how many children have a better score than their parent."""
