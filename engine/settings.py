@@ -134,7 +134,7 @@ class WidthSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IslandSettings:
-    """Populations that evolve side by side; see ``engine.search.search``.
+    """Populations that evolve side by side; see ``engine.search.archipelago``.
 
     Attributes:
         count: how many a run begins with.
@@ -248,7 +248,7 @@ class BudgetSettings:
     Each is None for no limit, but not all of the first four.
 
     Attributes:
-        candidates: evaluated programs, the initial one not counted.
+        candidates: evaluated programs, the initial one and those of a pool not counted.
         seconds: wall seconds.
         tokens: generated tokens, those of guesses that came to nothing included.
         money: what prompts and answers cost at these prices.

@@ -10,7 +10,8 @@ one is believed whose guesses were right most often on this island, of late:
   (``engine.search.race``), so it is wrong only where a program that is still out is drawn, or
   changes the weights of the others.
 - ``best``: the best program that is known, as the source has it.
-- ``again``: the parent of the iteration before.
+- ``again``: the parent of the last iteration of which a child was admitted; before the first, as
+  ``draw``.
 
 Whichever is believed, all are scored when the real parent is known (full information), so one that
 is not believed can win that back. An expert's hits h out of t guesses, both multiplied by `MEMORY`

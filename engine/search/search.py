@@ -9,7 +9,10 @@ killed, and is told its log, asks what it would have asked.
 initial program, and know each other's programs as duplicates. Their best migrate, and further ones
 may be opened (``engine.search.archipelago``). The calls of different islands may be told in any
 order, as long as each island's own keep theirs: what an ask returns depends on that only through
-which migrants have arrived, and what an island that was opened began with.
+which migrants have arrived, and when, and what an island that was opened began with. The moment
+counts where something is compared with what the island has by then: AdaEvolve counts a guest if it
+is the new best on arrival, and whether a child takes over a cell (`Search.taken_over`) depends on
+the guests by then.
 
 **Archives.** With ``features`` each island has an archive, and its parents are the elites of that.
 What is shown, sent on and known as a duplicate is as without one.
