@@ -1,11 +1,10 @@
 """How failed attempts at a program are shown to the model: what was changed, and what came of it.
 
 Covers: a short text for each attempt, within a budget of characters, and a whole program that is to
-be corrected. All of it comes from programs
-that a model wrote and from what they printed, so it is fenced, printable, and holds none of the
-turn markers that `_MARK` lists; other printable text is exact, so that a model may copy it into a
-change. Does not cover markers of another form, how many attempts are shown (``engine.search``) or
-whether they fit the model's context (``chat.py``).
+be corrected. All of it comes from programs that a model wrote and from what they printed, so it is
+fenced, printable, and holds none of the turn markers that `_MARK` lists; other printable text is
+exact, so that a model may copy it into a change. Does not cover markers of another form, how many
+attempts are shown (``engine.search``) or whether they fit the model's context (``chat.py``).
 """
 
 from __future__ import annotations
