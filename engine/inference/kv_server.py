@@ -170,12 +170,7 @@ class KVServer:
         try:
             with self.log.open("wb") as log:
                 self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "engine.inference.kv_process",
-                        json.dumps(asdict(options)),
-                    ],
+                    [sys.executable, "-m", "engine.inference.kv_process", options.encoded()],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
