@@ -11,11 +11,13 @@ import functools
 import itertools
 import logging
 import os
+import secrets
+import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,6 +31,7 @@ from engine.evaluation.memory import sealed_input
 from engine.evaluation.process import NotStarted
 from engine.evaluation.verdict import failed_evaluation, groups
 from engine.evaluation.wire import encode_cases
+from engine.scratch import make_scratch, remove_stale
 from engine.timeline import Timeline, Track
 from engine.timeline_file import Activity
 
@@ -38,6 +41,7 @@ GRACE_SECONDS = 5.0
 WALLS = ("files", "calls", "network", "mounts", "limits")
 """The walls round a candidate, by the names under which a missing one is told."""
 
+_SCRATCH = "brood-workers-"  # begins the name of a pool's own folder for temporary files
 _CLOSED = "evaluator: it was closed"
 _log = logging.getLogger(__name__)
 
@@ -86,9 +90,7 @@ class EvaluatorPool:
 
     def _make_lanes(self, problem: Problem, workers: int, resources: ExitStack) -> list[Lane]:
         """Return the lanes; what is to be freed after them goes to ``resources``."""
-        scratch = resources.enter_context(
-            tempfile.TemporaryDirectory(prefix="brood-evaluation-", ignore_cleanup_errors=True)
-        )
+        scratch = resources.enter_context(_scratch())
         inputs: list[list[int]] = []
         for stage in problem.stages:
             inputs.append([])
@@ -97,7 +99,7 @@ class EvaluatorPool:
                 resources.callback(os.close, inputs[-1][-1])
         lanes = []
         for index in range(workers):
-            folder = Path(scratch) / f"worker-{index}"
+            folder = scratch / f"worker-{index}"
             folder.mkdir()
             lane = Lane(problem=problem, inputs=inputs, folder=folder, deliver=self._deliver)
             resources.callback(lane.close)
@@ -249,6 +251,19 @@ class EvaluatorPool:
             deliver = self._awaited.pop(ticket, None)
         if deliver is not None:
             deliver(evaluation)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Hold a folder for the zygotes to run in; remove those of processes that were killed."""
+    parent = Path(tempfile.gettempdir())
+    remove_stale(parent, _SCRATCH)
+    folder, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def _record(timeline: Timeline, track: Track, seconds: float) -> None:

@@ -1,25 +1,21 @@
 """The LMCache server's disk tier: a folder of chunks, kept in bounds.
 
-Covers: removing the chunks that were not used for longest, noting which ones are used, and a
-server's own folder for what it is writing. Several servers may share the tier, each doing this.
-Does not cover reading or writing chunks: LMCache's ``fs`` adapter, which neither bounds the tier
-nor marks what it finds in memory.
+Covers: removing the chunks that were not used for longest, and noting which ones are used. Several
+servers may share the tier, each doing this. Does not cover reading or writing chunks: LMCache's
+``fs`` adapter, which neither bounds the tier nor marks what it finds in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 SUFFIX = ".data"
 """What the names of the chunks' files end with."""
 
-_SCRATCH = "server-"  # begins the name of a server's own folder
 _ROOM = 0.1  # share of the bound that is freed when it is exceeded
 _log = logging.getLogger(__name__)
 
@@ -93,44 +89,3 @@ class UsedChunks:
     on_l1_keys_finish_write_and_reserve_read = on_l1_keys_reserved_read
     on_l1_keys_deleted_by_manager = _ignore
     on_l1_keys_accessed = _ignore
-
-
-def make_scratch(folder: Path, token: str) -> tuple[Path, int]:
-    """Make a server's own folder; return it and a descriptor that holds a lock on it.
-
-    The server's process inherits the descriptor, so the lock is held while either lives.
-
-    Raises:
-        OSError: ``folder`` can't be written.
-    """
-    scratch = folder / f"{_SCRATCH}{token}"
-    unlocked = folder / f"new-{scratch.name}"
-    unlocked.mkdir()
-    descriptor = os.open(unlocked, os.O_RDONLY | os.O_DIRECTORY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    unlocked.rename(scratch)  # only now may others look whether it is in use
-    return scratch, descriptor
-
-
-def remove_stale(folder: Path) -> list[str]:
-    """Remove the own folders of servers that were killed together with their runs.
-
-    Returns:
-        Their tokens.
-    """
-    tokens = []
-    for scratch in folder.glob(f"{_SCRATCH}*"):
-        try:
-            descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            continue  # another run removes it
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue  # in use
-        else:
-            tokens.append(scratch.name.removeprefix(_SCRATCH))
-            shutil.rmtree(scratch, ignore_errors=True)
-        finally:
-            os.close(descriptor)
-    return tokens

@@ -28,11 +28,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.inference.kv_disk import make_scratch, remove_stale
+from engine.scratch import make_scratch, remove_stale
 from engine.settings import CacheSettings
 
 SHARED_MEMORY = Path("/dev/shm")
 
+_SCRATCH = "server-"  # begins the name of a server's own folder in the disk tier's
 _SHARED = "lmcache_l1_pool_brood_"  # LMCache wants its segments' names to begin like this
 _SHARED_MEMORY_SHARE = 0.8  # of what is free there, at most
 _LEAST_GB = 0.05
@@ -109,12 +110,13 @@ class KVServer:
             return
         folder = Path(settings.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for token in remove_stale(folder):
+        for name in remove_stale(folder, _SCRATCH):  # of servers killed together with their runs
+            token = name.removeprefix(_SCRATCH)
             (SHARED_MEMORY / f"{_SHARED}{token}").unlink(missing_ok=True)
         token = secrets.token_hex(4)
         self._shared = None if on_gpu else f"{_SHARED}{token}"
         memory_gb = settings.memory_gb if on_gpu else _fitting(settings.memory_gb)
-        self._scratch, self._lock = make_scratch(folder, token)
+        self._scratch, self._lock = make_scratch(folder, f"{_SCRATCH}{token}")
         try:
             self._start(memory_gb)
         except BaseException:

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +165,9 @@ def test_closing_answers_those_who_wait(double: Problem) -> None:
     assert [verdict.failure for verdict in verdicts] == [Failure.CRASH] * 2
 
 
-def test_a_killed_main_process_leaves_no_process(double: Problem, tmp_path: Path) -> None:
+def test_a_killed_main_process_leaves_no_process_and_the_next_pool_removes_its_files(
+    double: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = (
         "import sys, dataclasses\nfrom pathlib import Path\n"
         "from engine.core import Limits\n"
@@ -186,6 +189,12 @@ def test_a_killed_main_process_leaves_no_process(double: Problem, tmp_path: Path
         main.kill()
         main.wait()
     assert eventually(lambda: not any(map(command, below)))
+    left = set(tmp_path.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with EvaluatorPool(problem=double, workers=1), EvaluatorPool(problem=double, workers=1):
+        in_use = set(tmp_path.iterdir())
+    assert (len(left), len(in_use), len(left & in_use)) == (1, 2, 0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def screened(problem: Problem) -> Problem:
