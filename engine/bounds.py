@@ -43,6 +43,8 @@ MOST_ISLANDS = 1024
 MOST_WORKERS = 1024
 MOST_SCORES = 1 << 20
 MOST_TOKENS = 1 << 24
+MOST_COUNT = 1 << 63
+"""Above a budget's counts: their shares are floats, and far larger ones fit none."""
 FEWEST_SCORES = 16
 """Scores without which a cheap stage has no threshold."""
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
@@ -188,12 +190,12 @@ def _check_prompts(prompts: PromptSettings) -> None:
 def _check_budget(budget: BudgetSettings) -> None:
     ends = ("candidates", "seconds", "tokens", "money")
     for key in ends:
-        limit = getattr(budget, key)
+        limit, is_count = getattr(budget, key), key in ("candidates", "tokens")
         _require(
-            limit is None or 0 <= limit < math.inf,
+            limit is None or 0 <= limit < (MOST_COUNT if is_count else math.inf),
             f"budget.{key}",
             limit,
-            "0 or more and finite, or null for no limit",
+            f"0 or more and {'below 2^63' if is_count else 'finite'}, or null for no limit",
         )
     _require(
         any(getattr(budget, key) is not None for key in ends),
@@ -208,10 +210,10 @@ def _check_budget(budget: BudgetSettings) -> None:
         "finite, or null for none",
     )
     _require(
-        budget.patience is None or budget.patience >= 1,
+        budget.patience is None or 1 <= budget.patience < MOST_COUNT,
         "budget.patience",
         budget.patience,
-        "1 or more, or null for no limit",
+        "1 or more and below 2^63, or null for no limit",
     )
     _check_prices(budget)
 
