@@ -5,6 +5,10 @@ which call and operator made it, from which parent, and at what cost. *Within ca
 top-m replay (section 6.1): what each call of K children would have brought with its first m alone,
 which compares widths on the same calls, so that a policy's choice of K does not weigh in; the
 order of the children is that of ``ranks.py``.
+
+An answer that lists several programs is paid for once, by all of them. Each of their steps has the
+whole of what it cost, since no part of it would have brought that program alone, and names the
+child with which it is recorded (``answer_of``).
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from engine.core import Direction
 from engine.report.analysis.runs import RunRecord, Trial
 from engine.report.analysis.statistics import median
 from engine.report.analysis.table import Findings, Table, percent
+from engine.store import Child
 
 _COSTS = (
     *("generated_tokens", "prompt_tokens", "cached_prompt_tokens"),
@@ -54,7 +59,7 @@ def _best(runs: Sequence[RunRecord], top: int) -> list[tuple[RunRecord, Trial]]:
 def _program(run: RunRecord, trial: Trial) -> dict[str, Any]:
     """Return a program's score, its lineage and what that cost."""
     by_id = {each.child.id: each for each in run.trials}
-    steps = [_step(run, each) for each in _lineage(trial, by_id)]
+    steps = [_step(run, each, _answer_of(each, by_id)) for each in _lineage(trial, by_id)]
     return {
         "run": run.name,
         "candidate": trial.child.id,
@@ -73,7 +78,17 @@ def _lineage(trial: Trial, by_id: Mapping[str, Trial]) -> list[Trial]:
     return steps[::-1]
 
 
-def _step(run: RunRecord, trial: Trial) -> dict[str, Any]:
+def _answer_of(trial: Trial, by_id: Mapping[str, Trial]) -> Child:
+    """Return the child with which the answer that holds a child's program is recorded."""
+    child = trial.child
+    if child.rank is None:
+        return child
+    before = (f"{child.iteration}.{index}" for index in range(child.index, -1, -1))
+    siblings = (by_id[each].child for each in before if each in by_id)
+    return next((each for each in siblings if each.generated_tokens), child)
+
+
+def _step(run: RunRecord, trial: Trial, answer: Child) -> dict[str, Any]:
     child, call = trial.child, trial.call
     return {
         "candidate": child.id,
@@ -84,16 +99,17 @@ def _step(run: RunRecord, trial: Trial) -> dict[str, Any]:
         "temperature": trial.temperature,
         "score": trial.score,
         "gain": trial.gain,
-        "generated_tokens": child.generated_tokens,
-        "prompt_tokens": child.prompt_tokens,
-        "cached_prompt_tokens": child.cached_prompt_tokens,
-        "llm_seconds": child.llm_seconds,
+        "answer_of": answer.id,
+        "generated_tokens": answer.generated_tokens,
+        "prompt_tokens": answer.prompt_tokens,
+        "cached_prompt_tokens": answer.cached_prompt_tokens,
+        "llm_seconds": answer.llm_seconds,
         "evaluation_seconds": run.history.verdicts[child.id].seconds,
         "money": cost(
             run.settings.budget.prices,
-            prompt_tokens=child.prompt_tokens,
-            cached_prompt_tokens=child.cached_prompt_tokens,
-            generated_tokens=child.generated_tokens,
+            prompt_tokens=answer.prompt_tokens,
+            cached_prompt_tokens=answer.cached_prompt_tokens,
+            generated_tokens=answer.generated_tokens,
         ),
     }
 
@@ -168,6 +184,7 @@ def _lineage_table(program: dict[str, Any]) -> Table:
             )
             for step in program["lineage"]
         ],
+        note="tokens, model s: of the whole answer, which all programs that it lists share.",
     )
 
 

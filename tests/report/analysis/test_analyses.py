@@ -115,6 +115,26 @@ def test_replay_tells_who_made_the_best_from_whom_and_at_what_cost(run: RunRecor
     assert second["money"] == pytest.approx(150e-6)
 
 
+def test_a_program_of_a_list_cost_what_its_answer_did() -> None:
+    # One answer holds 1.0, another one 1.1 and 1.2; it is recorded with the first of these.
+    listed = {"1.0": 0, "1.1": 0, "1.2": 1}
+    nothing: dict[str, dict[str, object]] = {
+        "completion_ids": {"1.0": (1, 2, 3), "1.2": ()},
+        **{each: {"1.2": 0} for each in ("prompt_tokens", "cached_prompt_tokens", "llm_seconds")},
+    }
+    run = hand_run(
+        events=changed(rank=listed, score={"1.2": 1.0}, failure={"1.2": None}, **nothing)
+    )
+    best = found("replay", run, top=1)["programs"][0]
+    assert best["candidate"] == "1.2"
+    first, step = best["lineage"]
+    assert (first["answer_of"], step["answer_of"]) == ("0.0", "1.1")
+    figures = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens", "llm_seconds")
+    assert [step[each] for each in figures] == [7, 100, 80, 0.5]
+    assert step["money"] == pytest.approx(150e-6)
+    assert best["cost"]["generated_tokens"] == 14
+
+
 def test_replay_takes_the_smallest_scores_where_those_are_better() -> None:
     run = hand_run(direction=Direction.MINIMISE)
     programs = found("replay", run, top=2)["programs"]
