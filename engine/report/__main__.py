@@ -26,6 +26,7 @@ from pathlib import Path
 
 from engine.core import UserError
 from engine.report.analysis import ANALYSES, Findings, read_runs
+from engine.report.files import write_whole
 
 _TOP = 5
 _OPTIONS = ("analysis", "json", "top")
@@ -94,17 +95,9 @@ def _parse(arguments: Sequence[str]) -> _Request:
 
 
 def _write(path: Path, *, analysis: str, runs: Sequence[str], findings: Findings) -> None:
-    """Write everything that was found, whole or not at all."""
+    """Write everything that was found."""
     found = {"analysis": analysis, "runs": runs, "figures": findings.figures}
-    text = json.dumps(found, indent=2, allow_nan=False)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(f"{text}\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"json {path} can't be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, json.dumps(found, indent=2, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 from engine.budget import Account, Limit
 from engine.core import INITIAL, KnownScore, Problem
 from engine.report.clock import clock_use
+from engine.report.files import write_whole
 from engine.settings import RunSettings
 from engine.store import RunHistory
 from engine.timeline_file import TIMELINE
@@ -127,13 +128,16 @@ def write_results(
 
     To the figures of `summarise` come ``ended_by``, the limit that the run reached first (None
     for one that may go on), and ``clock``, who used the time.
+
+    Raises:
+        UserError: one of them can't be written.
     """
     summary = summarise(settings=settings, problem=problem, history=history)
     summary["ended_by"] = None if ended_by is None else ended_by.value
     summary["clock"] = _clock(folder / TIMELINE)
-    _replace(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    write_whole(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     if history.best is not None:
-        _replace(folder / "best.py", history.program_of(history.best.candidate))
+        write_whole(folder / "best.py", history.program_of(history.best.candidate))
     return summary
 
 
@@ -141,10 +145,3 @@ def _clock(timeline: Path) -> dict[str, Any] | None:
     """Return who used the wall-clock time (`ClockUse`); None where nothing was recorded."""
     use = clock_use(timeline) if timeline.exists() else None
     return None if use is None else dataclasses.asdict(use)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file in one step, so that a death leaves the old one or the new one."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

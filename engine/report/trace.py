@@ -22,6 +22,7 @@ from pathlib import Path
 
 from engine.core import UserError
 from engine.report.clock import clock_use
+from engine.report.files import whole_file
 from engine.timeline_file import (
     MODEL,
     TIMELINE,
@@ -44,19 +45,12 @@ def write_trace(timeline: Path, trace: Path) -> None:
     Raises:
         UserError: a file can't be read or written.
     """
-    partial = trace.with_name(f".{trace.name}.partial")
-    try:
-        with partial.open("w", encoding="ascii") as output:
-            output.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-            output.write(_process_name())
-            for records in read_timeline(timeline):
-                output.writelines(f",\n{event}" for event in _events(records))
-            output.write("\n]}\n")
-        partial.replace(trace)
-    except OSError as error:
-        raise UserError(f"trace {trace} can't be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(trace) as output:
+        output.write('{"displayTimeUnit":"ms","traceEvents":[\n')
+        output.write(_process_name())
+        for records in read_timeline(timeline):
+            output.writelines(f",\n{event}" for event in _events(records))
+        output.write("\n]}\n")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -19,6 +19,7 @@ from engine.core import (
     Miss,
     Problem,
     Refusal,
+    UserError,
 )
 from engine.problem import load_problem
 from engine.report import summarise, write_results
@@ -257,12 +258,12 @@ def test_the_files_hold_the_summary_and_the_best_program(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best.py", "summary.json"]
 
 
-def test_a_summary_that_cannot_be_written_leaves_the_old_one(
+def test_a_summary_that_cannot_be_written_is_named_and_leaves_the_old_one(
     tmp_path: Path, settings: RunSettings, problem: Problem, history: RunHistory
 ) -> None:
     (tmp_path / "summary.json").write_text("an older one")
     (tmp_path / ".summary.json.partial").mkdir()  # so that the new one can't be
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(UserError, match=r"summary\.json can't be written: Is a directory"):
         write_results(
             folder=tmp_path, settings=settings, problem=problem, history=history, ended_by=None
         )

@@ -284,6 +284,8 @@ def test_a_failed_export_leaves_the_old_trace(tmp_path: Path) -> None:
     (tmp_path / TIMELINE).touch()
     with pytest.raises(UserError, match="can't be written: No such file"):
         write_trace(tmp_path / TIMELINE, tmp_path / "missing" / TRACE)
+    with pytest.raises(UserError, match="can't be written: Not a directory"):
+        write_trace(tmp_path / TIMELINE, tmp_path / TRACE / TRACE)
 
 
 def test_the_command_exports_and_prints(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

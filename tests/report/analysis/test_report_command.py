@@ -128,7 +128,9 @@ def test_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["RUN", "analysis=replay", "top=2.5"], "top is '2.5'; it must be"),
         (["RUN", "analysis=replay", "top=²"], "top is '²'; it must be"),
         (["RUN", "analysis=ranks", "json="], "json is ''; it must be a file"),
-        (["RUN", "analysis=ranks", "json=/no/such/x"], "json /no/such/x can't be written: No"),
+        (["RUN", "analysis=ranks", "json=/no/such/x"], "/no/such/x can't be written: No"),
+        (["RUN", "analysis=ranks", "json=RUN/run.db/x"], "run.db/x can't be written: Not a dir"),
+        (["RUN", "analysis=ranks", f"json=RUN/{'x' * 300}"], "can't be written: File name too"),
         (["RUN", "analysis=ranks", "json=RUN"], "can't be written: Is a directory"),
     ],
 )
