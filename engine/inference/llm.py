@@ -13,6 +13,8 @@ from __future__ import annotations
 import copy
 import gc
 import logging
+import re
+import struct
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from engine.core import ChatFrame, UserError
 from engine.inference.draft import speculative_config
@@ -40,6 +43,8 @@ _GPU_CHUNK_TOKENS = 256
 MOST_AT_ONCE = 64
 """Requests that vLLM runs at once; more wait in its queue."""
 _MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
+# Weights that are missing are a RuntimeError, an empty file of them is a struct.error.
+_UNLOADABLE = (OSError, ValueError, RuntimeError, SafetensorError, struct.error)
 _log = logging.getLogger(__name__)
 
 
@@ -71,7 +76,7 @@ class LanguageModel:
         args.kv_transfer_config = _kv_transfer_config(kv_transfer)
         try:
             self._engine = _load(args, counter)
-        except (OSError, ValueError) as error:
+        except _UNLOADABLE as error:
             raise _unloadable(folder, error) from error
         self._count = counter
         self._hot = HotPrefixes()
@@ -223,7 +228,7 @@ def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
         return _CPU_CHUNK_TOKENS
     try:
         config = engine_args(settings=settings, folder=str(folder), seed=0).create_engine_config()
-    except (OSError, ValueError) as error:
+    except _UNLOADABLE as error:
         raise _unloadable(folder, error) from error
     block_size = int(config.cache_config.block_size)  # hundreds, for a model with state layers
     return -(-_GPU_CHUNK_TOKENS // block_size) * block_size
@@ -248,10 +253,14 @@ def _load(args: Any, counter: Any) -> Any:
 
 
 def _unloadable(folder: str | Path, error: Exception) -> UserError:
-    return UserError(
-        f"model {str(folder)!r} can't be loaded: {' '.join(str(error).split())[:300]}; "
-        "give model.path=DIR with weights in Hugging Face's layout"
-    )
+    """Return the error that says why, and which setting to change."""
+    said = " ".join(str(error).split())
+    hint = "give model.path=DIR with weights in Hugging Face's layout"
+    # vLLM has no class of its own for this; the words are in all its messages, and in PyTorch's.
+    if re.search(r"\bmemory\b|KV cache", said.replace(str(folder), ""), re.IGNORECASE):
+        size = "model.kv_cache_gb" if is_cpu_build() else "model.gpu_memory_utilization"
+        hint = f"change {size} or lower model.max_model_len, and see what else takes memory"
+    return UserError(f"model {str(folder)!r} can't be loaded: {said[:300]}; {hint}")
 
 
 def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from engine.core import Candidate, Generation, Proposal, Turn, UserError
-from engine.inference import LanguageModel, Sampling, find_weights
+from engine.inference import LanguageModel, Sampling, find_weights, is_cpu_build, prepare
 from engine.problem import load_problem, shipped
 from engine.prompts import Rewrite
 from engine.settings import ModelSettings, PromptSettings
@@ -265,3 +266,43 @@ def test_a_folder_that_is_no_model_is_an_error_that_names_it(
     with pytest.raises(UserError, match=r"can't be loaded: .*model\.path=DIR") as raised:
         LanguageModel(settings=replace(settings, path=str(tmp_path)), folder=tmp_path, seed=0)
     assert str(tmp_path) in str(raised.value)
+
+
+@pytest.fixture
+def copied(settings: ModelSettings, tmp_path: Path) -> Path:
+    """The embedded model's folder without its weights."""
+    for path in find_weights(settings).iterdir():
+        if path.suffix != ".safetensors":
+            shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (None, "Cannot find any model weights"),
+        (0, "requires a buffer of 8 bytes"),
+        (100_000, "file not fully covered"),
+    ],
+)
+def test_weights_that_are_missing_or_cut_off_are_an_error_that_names_the_folder(
+    model: LanguageModel, settings: ModelSettings, copied: Path, size: int | None, words: str
+) -> None:
+    if size is not None:
+        (whole,) = find_weights(settings).glob("*.safetensors")
+        with whole.open("rb") as file:
+            (copied / whole.name).write_bytes(file.read(size))
+    with pytest.raises(UserError, match=rf"can't be loaded: .*{words}.*model\.path=DIR") as raised:
+        LanguageModel(settings=settings, folder=copied, seed=0)
+    assert str(copied) in str(raised.value)
+
+
+@pytest.mark.skipif(not is_cpu_build(), reason="a GPU's KV cache has another setting")
+def test_a_kv_cache_that_the_machine_has_no_room_for_is_an_error_that_names_its_setting(
+    model: LanguageModel, settings: ModelSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")  # so that it is as before in later tests
+    prepare(threads=settings.threads, kv_cache_gb=1 << 20)
+    with pytest.raises(UserError, match=r"less than requested .*; change model\.kv_cache_gb") as it:
+        LanguageModel(settings=settings, folder=find_weights(settings), seed=0)
+    assert "model.path" not in str(it.value)
