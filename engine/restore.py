@@ -11,14 +11,14 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.core import Feature, Pending, Problem, Proposal
+from engine.core import Feature, Pending, Problem, Proposal, UserError
 from engine.evaluation import Cascade, StagePool, SwitchedOff
 from engine.pipeline import RunState
 from engine.prompts import Tokenizer
 from engine.search import Choice, Search
 from engine.search.features import dimensions
 from engine.settings import RunSettings
-from engine.store import Call, Recorded, RunHistory
+from engine.store import Call, Recorded, RunHistory, check_follows
 
 _SIZES_KEPT = 4096  # of the programs asked about last; a history has tens
 
@@ -37,9 +37,19 @@ class Restored:
 
 
 def replay(events: Iterable[Recorded], problem: Problem) -> RunHistory:
-    """Return what events add up to."""
+    """Return what events add up to.
+
+    Raises:
+        UserError: one of them refers to something that the log does not hold.
+    """
     history = RunHistory(direction=problem.direction)
     for recorded in events:
+        try:
+            check_follows(recorded.event, history)
+        except ValueError as error:
+            raise UserError(
+                f"the run's log is damaged: {error}; restore it from a copy, or start a new run"
+            ) from error
         history.fold(recorded)
     return history
 

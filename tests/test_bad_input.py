@@ -14,9 +14,10 @@ import pytest
 import yaml
 from command import processes_in, run
 
+from engine.core import INITIAL, Evaluation
 from engine.problem import shipped
 from engine.run import main
-from engine.store import EventLog
+from engine.store import Call, Child, EventLog, Verdict
 
 PROBLEMS = ", ".join(sorted(shipped()))
 Refused = Callable[..., str]
@@ -69,7 +70,7 @@ def one_error(err: str) -> str:
         ("budget.seconds=-0.5", "budget.seconds is -0.5; it must be 0 or more"),
         ("budget.tokens=1e6", "budget.tokens is 1000000.0; it must be a whole number or null"),
         ("budget.money=5", "budget.money is 5.0; it must be null as long as all budget.prices"),
-        ("budget.patience=0", "budget.patience is 0; it must be 1 or more, or null"),
+        ("budget.patience=0", "budget.patience is 0; it must be 1 or more and below"),
         ("budget.target=best", "budget.target is 'best'; it must be a number or null"),
         ("budget.prices.prompt=-1", "budget.prices.prompt is -1.0; it must be 0 or more and"),
         ("budget.price.prompt=1", "did you mean budget.prices.prompt? valid keys: "),
@@ -209,6 +210,60 @@ def test_a_log_that_is_damaged(
     db.executescript(change)
     db.close()
     assert words in refused(f"resume={recorded_run}")
+
+
+@pytest.fixture
+def run_with_a_child(recorded_run: Path) -> Path:
+    """The recorded run with a call, its child and the child's verdict."""
+    call = Call(
+        iteration=0,
+        island=0,
+        parent=INITIAL,
+        rule="elite",
+        operator="rewrite",
+        k=1,
+        known=2,
+        guessed=False,
+        prompt="",
+        prompt_tokens=0,
+        temperatures=(1.0,),
+        seeds=(0,),
+    )
+    child = Child(
+        id="0.0",
+        iteration=0,
+        index=0,
+        parent=INITIAL,
+        operator="rewrite",
+        completion="",
+        completion_ids=(),
+        finish_reason="stop",
+        program="x = 1\n",
+        refusal=None,
+        prompt_tokens=0,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+    )
+    with EventLog(recorded_run, session=0) as log:
+        for event in (call, child, Verdict.of("0.0", Evaluation(score=0.6, failure=None))):
+            log.append(event)
+    return recorded_run
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("call", "child 0.0 has no call, or no parent with a score"),
+        ("child", "nobody made candidate 0.0"),
+    ],
+)
+def test_a_log_from_which_an_event_is_missing(
+    refused: Refused, run_with_a_child: Path, kind: str, words: str
+) -> None:
+    db = sqlite3.connect(run_with_a_child / "run.db")
+    db.executescript(f"DELETE FROM events WHERE kind = '{kind}'")
+    db.close()
+    assert f"log is damaged: {words}" in refused(f"resume={run_with_a_child}")
 
 
 def test_a_log_that_is_cut_off(refused: Refused, recorded_run: Path) -> None:

@@ -2,7 +2,7 @@
 
 from engine.store.events import Call, Child, Event, GivenUp, ScreenOff, Seed, Session, Verdict
 from engine.store.folder import create_run
-from engine.store.history import RunHistory
+from engine.store.history import RunHistory, check_follows
 from engine.store.log import EventLog, Recorded, read_log
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Seed",
     "Session",
     "Verdict",
+    "check_follows",
     "create_run",
     "read_log",
 ]

@@ -1,7 +1,8 @@
 """What a run's events add up to: the state from which it goes on, and its totals.
 
 Covers: folding events into a `RunHistory`; the loop folds each event as it writes it, and a resume
-folds those that it reads, so both arrive at the same state. Does not cover the search's own state.
+folds those that it reads, so both arrive at the same state; whether a log that was read holds what
+its events refer to. Does not cover the search's own state.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from engine.core import INITIAL, Direction, Failure, Miss, Refusal
-from engine.store.events import Call, Child, GivenUp, ScreenOff, Seed, Session, Verdict
+from engine.store.events import (
+    Call,
+    Child,
+    Event,
+    GivenUp,
+    ScreenOff,
+    Seed,
+    Session,
+    Verdict,
+)
 from engine.store.log import Recorded
 
 
@@ -184,3 +194,20 @@ class RunHistory:
             self.best = verdict
             self.since_best = 0
         self.longest_wait = max(self.longest_wait, self.since_best)
+
+
+def check_follows(event: Event, history: RunHistory) -> None:
+    """Check that an event has in a history what it refers to.
+
+    Raises:
+        ValueError: it is a child that no call made, or whose parent has no score, or a verdict on
+            a candidate that nobody made.
+    """
+    if isinstance(event, Child):
+        parent = history.verdicts.get(event.parent)
+        if event.iteration not in history.calls or parent is None or parent.score is None:
+            raise ValueError(f"child {event.id} has no call, or no parent with a score")
+    elif isinstance(event, Verdict):
+        made = event.candidate in history.children or event.candidate in history.first
+        if not made:
+            raise ValueError(f"nobody made candidate {event.candidate}")

@@ -18,7 +18,7 @@ from engine.core import INITIAL, Direction, Feature, UserError
 from engine.problem import read_direction, read_features
 from engine.search.features import dimensions
 from engine.settings import RunSettings
-from engine.store import Call, Child, Recorded, RunHistory, Verdict, read_log
+from engine.store import Call, Child, Recorded, RunHistory, Verdict, check_follows, read_log
 
 _LARGEST = sys.float_info.max
 
@@ -162,8 +162,10 @@ def record_of(
     bests: set[str] = set()
     kept = tuple(events)
     for recorded in kept:
-        if isinstance(recorded.event, Child):
-            _check_made(recorded.event, history, name)
+        try:
+            check_follows(recorded.event, history)
+        except ValueError as error:
+            raise UserError(f"{name} is damaged: {error}; leave it out") from error
         history.fold(recorded)
         if isinstance(recorded.event, Verdict):
             totals[recorded.event.candidate] = _totals(account, history)
@@ -171,10 +173,6 @@ def record_of(
                 bests.add(recorded.event.candidate)
     if not history.sessions or INITIAL not in history.verdicts:
         raise UserError(f"{name} is damaged: its log has no beginning; leave it out")
-    made = {*history.first, *history.children}
-    unknown = next((each for each in totals if each not in made), None)
-    if unknown is not None:
-        raise UserError(f"{name} is damaged: nobody made candidate {unknown}; leave it out")
     return RunRecord(
         name=name,
         settings=settings,
@@ -206,16 +204,6 @@ def _read(folder: Path) -> RunRecord:
         )
     except (TypeError, ValueError) as error:  # a number in the log is none
         raise UserError(f"{name} is damaged: {error}; leave it out") from error
-
-
-def _check_made(child: Child, history: RunHistory, name: str) -> None:
-    """Refuse a child that no call before it made, or of a parent without a score before it."""
-    parent = history.verdicts.get(child.parent)
-    if child.iteration not in history.calls or parent is None or parent.score is None:
-        raise UserError(
-            f"{name} is damaged: child {child.id} has no call, or no parent with a score; "
-            "leave it out"
-        )
 
 
 def _trial(child: Child, history: RunHistory, bests: set[str]) -> Trial:
