@@ -5,7 +5,7 @@
     python -m engine.run --multirun search.k=1,2,4,8 seed=0,1,2
 
 The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when a limit of the budget
-is reached, 2 for bad input, 130 after Ctrl-C.
+is reached, 2 for bad input, 130 after Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from __future__ import annotations
 import logging
 import math
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,16 +27,25 @@ from engine.budget import Account, Limit, ended_by
 from engine.core import INITIAL, Feature, Problem, UserError
 from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import Model, prepare
+from engine.interrupt import interruptible, terminable
 from engine.loop import Loop
 from engine.model import make_embedder, model_loader
 from engine.pool import PoolReading, read_sources, seeds
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
-from engine.restore import archive_features, new_cascade, replay, restore, told_cascade
+from engine.restore import (
+    Restored,
+    archive_features,
+    new_cascade,
+    replay,
+    restore,
+    told_cascade,
+)
 from engine.search.features import cell_of, measure
 from engine.settings import RunSettings
 from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
+from engine.sweep import sweep
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE
 
@@ -54,17 +61,22 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__)
         return 0
     try:
-        if {"--multirun", "-m"} & set(arguments):
-            return _sweep([each for each in arguments if each not in ("--multirun", "-m")])
-        if any(each.startswith("resume=") for each in arguments):
-            return _resume(arguments)
-        return _start(config.resolve(arguments))
+        with terminable():
+            return _dispatch(arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # before the loop, or for the second time
         print("interrupted; a run that has a folder goes on with resume=FOLDER", file=sys.stderr)
         return 130
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    if {"--multirun", "-m"} & set(arguments):
+        return sweep([each for each in arguments if each not in ("--multirun", "-m")])
+    if any(each.startswith("resume=") for each in arguments):
+        return _resume(arguments)
+    return _start(config.resolve(arguments))
 
 
 def _start(settings: RunSettings) -> int:
@@ -147,11 +159,23 @@ class _Run:
         operators: Mapping[str, Operator],
     ) -> int:
         """Run the loop to its end and return the exit code."""
-        title = f"brood · {self.problem.name} · {self.settings.model.name} · {self.folder}"
         restored = restore(self.settings, self.problem, list(log.events()), model)
+        with interruptible() as stopped:
+            self._loop(restored, log, pool, model, operators, stopped)
+            return self.finish(restored.state.history, log.events(), stopped=stopped())
+
+    def _loop(
+        self,
+        restored: Restored,
+        log: EventLog,
+        pool: EvaluatorPool,
+        model: Model,
+        operators: Mapping[str, Operator],
+        stopped: Callable[[], bool],
+    ) -> None:
+        title = f"brood · {self.problem.name} · {self.settings.model.name} · {self.folder}"
         history, bell = restored.state.history, threading.Event()
         with (
-            _interruptible() as stopped,
             Timeline(self.folder / TIMELINE) as timeline,
             Display(settings=self.settings, history=history, title=title) as display,
         ):
@@ -178,7 +202,6 @@ class _Run:
                 timeline=timeline,
                 bell=bell,
             ).run()
-        return self.finish(history, log.events(), stopped=stopped())
 
     def finish(self, history: RunHistory, events: Iterable[Recorded], *, stopped: bool) -> int:
         """Write and print the results; return the exit code.
@@ -306,60 +329,9 @@ def _seeds(
     )
 
 
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop; a second one acts as ever."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: object) -> None:
-        asked.append(number)
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
 def _default_name(settings: RunSettings) -> str:
-    problem = Path(settings.problem).name
-    return f"{problem}-{settings.model.name}-s{settings.seed}-{_now()}"
-
-
-def _now() -> str:
-    return time.strftime("%Y%m%d-%H%M%S")
-
-
-def _sweep(arguments: Sequence[str]) -> int:
-    """Run every combination of values, each in a process of its own, one after the other.
-
-    A process of its own gives each run the whole machine and leaves nothing behind in the next.
-    The runs lie in one folder, ``name`` under ``runs``, each under the values that set it apart.
-    """
-    jobs = config.expand(arguments)
-    # All are checked before the first one starts.
-    settings = [config.resolve(job) for job in jobs]
-    common = set(jobs[0]).intersection(*jobs)
-    parent = Path(settings[0].runs) / (settings[0].name or f"multirun-{_now()}")
-    if parent.exists():
-        raise UserError(f"{parent} exists; give another name=")
-    codes = []
-    with _interruptible() as stopped:
-        for number, job in enumerate(jobs, start=1):
-            apart = "_".join(each for each in job if each not in common).replace("/", "-")
-            _log.info("run %d of %d: %s", number, len(jobs), apart)
-            command = [sys.executable, "-m", "engine.run", *job]
-            command += [
-                f"runs={config.quoted(str(parent))}",
-                f"name={config.quoted(apart or 'only')}",
-            ]
-            codes.append(subprocess.run(command, check=False).returncode)
-            if stopped() or codes[-1] == 130:
-                return 130  # Ctrl-C ends the sweep, not one run of it
-    return next((code for code in codes if code != 0), 0)
+    problem, now = Path(settings.problem).name, time.strftime("%Y%m%d-%H%M%S")
+    return f"{problem}-{settings.model.name}-s{settings.seed}-{now}"
 
 
 if __name__ == "__main__":

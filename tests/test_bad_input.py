@@ -110,6 +110,21 @@ def test_a_sweep_is_checked_before_its_first_run(refused: Refused) -> None:
     assert "unknown key 'foo'" in refused("-m", "foo=1,2")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["seed=0,0,1"], "2 runs of the sweep would be named 'seed=0'; give a value once"),
+        (["seed=1,1"], "2 runs of the sweep would be named 'only'"),
+        (["problem.path=evaluators/a,evaluators-a"], "would be named 'problem.path=evaluators-a'"),
+        ([f"runs={'x' * 200},y"], "by the values that differ: name is 'runs=xxx"),
+    ],
+)
+def test_a_sweep_whose_runs_have_no_names_of_their_own_begins_none(
+    refused: Refused, arguments: list[str], words: str
+) -> None:
+    assert words in refused("--multirun", "model=mutation", "budget.candidates=1", *arguments)
+
+
 def test_a_problem_folder_without_its_files(refused: Refused, tmp_path: Path) -> None:
     folder = tmp_path / "problem"
     shutil.copytree(shipped()["signal"], folder)
