@@ -16,8 +16,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,19 +84,13 @@ def _start(settings: RunSettings) -> int:
     folder = Path(settings.runs) / (settings.name or _default_name(settings))
     if folder.exists():
         raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
-    cores = _share_out_cores(settings)
-    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
-    problem = _problem(settings)
+    problem, cores = _prepare(settings)
     features = archive_features(settings, problem)
     reading = read_sources(settings.pool, problem=problem)
-    with (
-        model_loader(settings) as load,  # what it starts does so while the rest does
-        EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
-    ):
+    with _parts(settings, problem, cores) as (pool, load):
         verdict = _first_verdict(new_cascade(settings, problem, pool), problem, features)
         _check_features(features, problem, verdict)
-        _check_sandbox(settings, pool, cores)
-        with closing(load()) as model:
+        with load() as model:
             operators = _operators(settings, problem, model)
             _check_length(problem, model, operators)
             begun = _seeds(settings, reading, problem, pool, model, operators, features)
@@ -119,9 +113,7 @@ def _resume(arguments: Sequence[str]) -> int:
     if not (folder / "config.yaml").is_file():
         raise UserError(f"{folder} is not a run: it has no config.yaml; give a folder under runs/")
     settings = config.load(folder / "config.yaml")
-    cores = _share_out_cores(settings)
-    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
-    problem = _problem(settings)
+    problem, cores = _prepare(settings)
     with EventLog(folder) as log:
         history = replay(log.events(), problem)
         if not history.sessions or INITIAL not in history.verdicts:
@@ -134,12 +126,7 @@ def _resume(arguments: Sequence[str]) -> int:
         run = _Run(folder=folder, settings=settings, problem=problem)
         if Account(settings.budget, history).is_closed:
             return run.finish(history, log.events(), stopped=False)
-        with (
-            model_loader(settings) as load,
-            EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
-            closing(load()) as model,
-        ):
-            _check_sandbox(settings, pool, cores)
+        with _parts(settings, problem, cores) as (pool, load), load() as model:
             return run.evolve(log, pool, model, _operators(settings, problem, model))
 
 
@@ -232,19 +219,33 @@ class _Run:
         return 0
 
 
-def _problem(settings: RunSettings) -> Problem:
-    data = None if settings.data is None else Path(settings.data)
-    return load_problem(Path(settings.problem), data=data)
-
-
-def _share_out_cores(settings: RunSettings) -> list[int]:
-    """Return the evaluators' cores, and keep all other threads of this process off them.
+def _prepare(settings: RunSettings) -> tuple[Problem, list[int]]:
+    """Return the problem and the evaluators' cores, off which all else of this process is kept.
 
     Threads started from here on inherit that; only the evaluators' bind themselves elsewhere.
     """
     cores = evaluator_cores(settings.evaluation.workers)
     os.sched_setaffinity(0, model_cores(cores))
-    return cores
+    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
+    data = None if settings.data is None else Path(settings.data)
+    return load_problem(Path(settings.problem), data=data), cores
+
+
+@contextmanager
+def _parts(
+    settings: RunSettings, problem: Problem, cores: Sequence[int]
+) -> Iterator[tuple[EvaluatorPool, Callable[[], AbstractContextManager[Model]]]]:
+    """Hold the evaluators and what the model needs; yield them, and what loads the model."""
+    with (
+        model_loader(settings) as load,  # what it starts does so while the rest does
+        EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool,
+    ):
+
+        def checked_load() -> AbstractContextManager[Model]:
+            _check_sandbox(settings, pool, cores)  # before the minutes that a model may take
+            return closing(load())
+
+        yield pool, checked_load
 
 
 def _check_sandbox(settings: RunSettings, pool: EvaluatorPool, cores: Sequence[int]) -> None:
