@@ -11,7 +11,6 @@ is reached, 2 for bad input, 130 after Ctrl-C or SIGTERM.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import sys
 import threading
@@ -23,14 +22,15 @@ from pathlib import Path
 
 import engine
 from engine import config
+from engine.beginning import check_length, evaluated_seeds, first_verdict
 from engine.budget import Account, Limit, ended_by
-from engine.core import INITIAL, Feature, Problem, UserError
-from engine.evaluation import Cascade, EvaluatorPool, evaluator_cores, model_cores
+from engine.core import INITIAL, Problem, UserError
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import Model, prepare
 from engine.interrupt import interruptible, terminable
 from engine.loop import Loop
-from engine.model import make_embedder, model_loader
-from engine.pool import PoolReading, read_sources, seeds
+from engine.model import model_loader
+from engine.pool import read_sources
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.report import Display, print_result, write_results
@@ -42,9 +42,8 @@ from engine.restore import (
     restore,
     told_cascade,
 )
-from engine.search.features import cell_of, measure
 from engine.settings import RunSettings
-from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
+from engine.store import Event, EventLog, Recorded, RunHistory, Session, create_run
 from engine.sweep import sweep
 from engine.timeline import Timeline
 from engine.timeline_file import TIMELINE
@@ -88,12 +87,20 @@ def _start(settings: RunSettings) -> int:
     features = archive_features(settings, problem)
     reading = read_sources(settings.pool, problem=problem)
     with _parts(settings, problem, cores) as (pool, load):
-        verdict = _first_verdict(new_cascade(settings, problem, pool), problem, features)
-        _check_features(features, problem, verdict)
+        cascade = new_cascade(settings, problem, pool)
+        verdict = first_verdict(cascade=cascade, problem=problem, features=features)
         with load() as model:
             operators = _operators(settings, problem, model)
-            _check_length(problem, model, operators)
-            begun = _seeds(settings, reading, problem, pool, model, operators, features)
+            check_length(problem=problem, model=model, operators=operators)
+            begun = evaluated_seeds(
+                settings=settings,
+                reading=reading,
+                problem=problem,
+                pool=pool,
+                model=model,
+                operators=operators,
+                features=features,
+            )
             session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
             create_run(
                 folder,
@@ -255,34 +262,6 @@ def _check_sandbox(settings: RunSettings, pool: EvaluatorPool, cores: Sequence[i
     _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
 
 
-def _first_verdict(
-    cascade: Cascade, problem: Problem, features: Sequence[Feature] | None
-) -> Verdict:
-    """Evaluate the initial program at every stage: a stage that it fails would fail them all."""
-    cascade.submit(candidate_id=INITIAL, program=problem.initial_program, iteration=-1)
-    ((_, evaluation),) = cascade.completed(timeout=None)
-    if evaluation.score is None:
-        raise UserError(
-            f"the initial program of {problem.folder} fails: {evaluation.message}; a run needs one "
-            "with a score"
-        )
-    program = problem.initial_program
-    cell = cell_of(program, evaluation, features=features)
-    return Verdict.of(INITIAL, evaluation, program=program, cell=cell)
-
-
-def _check_features(features: Sequence[Feature] | None, problem: Problem, verdict: Verdict) -> None:
-    """Refuse an archive in which the initial program has no cell: nothing could be a parent."""
-    if features is None or verdict.cell is not None:
-        return
-    values = measure(problem.initial_program, metrics=verdict.metrics)
-    lacks = next(each.name for each in features if math.isnan(values.get(each.name, math.nan)))
-    raise UserError(
-        f"the initial program of {problem.folder} has no feature {lacks!r}; it has "
-        f"{', '.join(sorted(values))}: give one of them in problem.yaml"
-    )
-
-
 def _operators(settings: RunSettings, problem: Problem, model: Model) -> Mapping[str, Operator]:
     """Return the operators of the run's mix."""
     every = make_operators(
@@ -292,42 +271,6 @@ def _operators(settings: RunSettings, problem: Problem, model: Model) -> Mapping
         prompts=settings.prompts,
     )
     return {name: every[name] for name, weight in settings.search.operators.items() if weight > 0}
-
-
-def _check_length(problem: Problem, model: Model, operators: Mapping[str, Operator]) -> None:
-    """Refuse a task that leaves the initial program no room, before there is a run."""
-    tokens = len(model.encode(problem.initial_program))
-    for name, operator in operators.items():
-        if tokens > operator.longest_parent:
-            raise UserError(
-                f"the initial program of {problem.folder} has {tokens} tokens, and a prompt of "
-                f"operator {name} has room for {max(0, operator.longest_parent)} beside its task; "
-                "raise model.max_model_len"
-            )
-
-
-def _seeds(
-    settings: RunSettings,
-    reading: PoolReading,
-    problem: Problem,
-    pool: EvaluatorPool,
-    model: Model,
-    operators: Mapping[str, Operator],
-    features: Sequence[Feature] | None,
-) -> list[Event]:
-    """Evaluate the programs that the run is to begin with besides the initial one."""
-    longest = min(operator.longest_parent for operator in operators.values())
-    return seeds(
-        settings.pool,
-        reading,
-        problem=problem,
-        evaluators=pool,
-        embedder=make_embedder(settings.pool.embedding, model),
-        fits=lambda program: len(model.encode(program)) <= longest,
-        islands=settings.islands.count,
-        seed=settings.seed,
-        features=features,
-    )
 
 
 def _default_name(settings: RunSettings) -> str:
