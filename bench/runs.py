@@ -64,7 +64,8 @@ def run_in_memory(
         problem: that ``pool`` evaluates.
         model: whose prefix cache the run starts with as it is.
         pool: the evaluators.
-        stopped: asked with the history so far; children still in the works then are dropped.
+        stopped: asked with the history so far; children still in the works then are dropped, and
+            candidates are still evaluated, as the pool is the next run's too.
         known: the events of an earlier run that this one goes on from; its settings may differ.
     """
     offered = make_operators(
@@ -74,11 +75,12 @@ def run_in_memory(
         prompts=settings.prompts,
     )
     operators = {name: offered[name] for name, w in settings.search.operators.items() if w}
+    features = archive_features(settings, problem)
     events = list(known)
     if not events:
         first = pool.evaluate(problem.initial_program)
         program = problem.initial_program
-        cell = cell_of(program, first, features=archive_features(settings, problem))
+        cell = cell_of(program, first, features=features)
         events.append(Verdict.of(INITIAL, first, program=program, cell=cell))
         events += _seeds(settings, problem, model, pool, operators)
     recorded = [Recorded(session=0, elapsed=0.0, event=event) for event in events]
@@ -92,6 +94,7 @@ def run_in_memory(
         events.append(event)
         state.fold(Recorded(session=0, elapsed=time.monotonic() - began, event=event))
 
+    evaluator = told_cascade(settings, problem, state.history, pool)
     with tempfile.TemporaryDirectory() as folder:
         with Timeline(Path(folder) / TIMELINE) as timeline:
             pool.watch(timeline)
@@ -101,11 +104,16 @@ def run_in_memory(
                 record=record,
                 operators=operators,
                 model=model,
-                evaluator=told_cascade(settings, problem, state.history, pool),
+                evaluator=evaluator,
                 stopped=lambda: stopped(state.history),
                 timeline=timeline,
                 bell=bell,
             ).run()
+            while evaluator.in_flight:
+                for candidate_id, evaluation in evaluator.completed(timeout=None):
+                    program = state.history.program_of(candidate_id)
+                    cell = cell_of(program, evaluation, features=features)
+                    record(Verdict.of(candidate_id, evaluation, cell=cell))
         clock = clock_use(Path(folder) / TIMELINE)
     assert clock is not None  # it lasted for some time
     return MemoryRun(
