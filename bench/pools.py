@@ -1,18 +1,19 @@
 """Question: how soon does a run that begins with a pool reach a target, and does a model help?
 
 Method: real runs with one loaded model, one for each seed and model, interleaved seed by seed, each
-from the same pool and an empty prefix cache, on one island, so that no call goes to one that began
-with a lesser part of the pool. A run ends at ``target``, or after ``candidates``
-evaluated candidates; the pool's programs do not count. ``mutation`` asks no model: it is the null
+from the same pool and an empty prefix cache, on the default's four islands, among which the pool is
+shared out. A run ends at ``target``, or after ``candidates`` evaluated candidates; the pool's
+programs do not count. ``mutation`` asks no model: it is the null
 hypothesis that a language model has to beat.
 
 Reported for each model: how many runs reached the target; for each seed the candidate, counted from
 1, that did, the best score, and what the run cost. ``first`` is the best score of the pool.
 
-Finished runs are kept in ``out``, one JSON line each, and not run again, as in ``bench.search``.
+``settings`` are more settings for all runs, separated by spaces. Finished runs are kept in ``out``,
+one JSON line each, and not run again, as in ``bench.search``.
 
 Usage: python -m bench.pools [problem=circle_packing] [sources=shipped] [models=smollm2,mutation]
-       [seeds=0,1,2,3,4] [candidates=100] [target=2.6359] [out=FILE]
+       [seeds=0,1,2,3,4] [candidates=100] [target=2.6359] [settings=...] [out=FILE]
 The last line printed is JSON.
 """
 
@@ -40,6 +41,7 @@ DEFAULTS = {
     "seeds": "0,1,2,3,4",
     "candidates": "100",
     "target": "2.6359",
+    "settings": "",
     "out": "runs/bench-pools.jsonl",
 }
 
@@ -50,6 +52,7 @@ class PoolJob(Job):
 
     sources: str
     target: float
+    more: tuple[str, ...]
 
     @property
     def overrides(self) -> Sequence[str]:
@@ -59,6 +62,7 @@ class PoolJob(Job):
             "islands.count=4",  # the default, for mutation too
             f"pool.sources=[{self.sources}]",
             f"budget.target={self.target!r}",
+            *self.more,
         )
 
 
@@ -78,6 +82,7 @@ def jobs_of(options: Mapping[str, str]) -> list[PoolJob]:
             candidates=int(number(options, "candidates")),
             sources=options["sources"],
             target=number(options, "target"),
+            more=tuple(options["settings"].split()),
         )
         for seed in read_seeds(options)
         for model in options["models"].split(",")

@@ -68,6 +68,10 @@ def test_jobs_take_models_in_turns_and_end_at_the_target() -> None:
     assert (settings.budget.target, settings.budget.candidates) == (2.6359, 100)
     assert settings.pool.sources[0].endswith("evaluators/circle_packing/pool")
     assert isinstance(jobs[0], Job) and jobs[0].key != jobs[1].key
+    phases = "pipeline.overlap=false search.k=4"
+    (other, *_) = jobs_of({**DEFAULTS, "seeds": "7,8", "settings": phases})
+    assert (other.settings.pipeline.overlap, other.settings.search.k) == (False, 4)
+    assert other.key != jobs[0].key  # so it is run beside the other
 
 
 @pytest.mark.parametrize(
