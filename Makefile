@@ -24,8 +24,8 @@ run: environment  ## Evolve a program: make run ARGS="problem=signal seed=1"
 test: environment  ## Run the tests, without those that take minutes
 	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
-test-all: environment  ## Run all tests
-	@$(BIN)/python -m pytest $(ARGS)
+test-all: environment  ## Run all tests, with new random examples
+	@$(BIN)/python -m pytest --hypothesis-profile=new $(ARGS)
 
 lint: environment  ## Check style and types
 	@$(BIN)/ruff check .
