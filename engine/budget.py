@@ -91,8 +91,10 @@ class Account:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a limit was reached and no verdict is outstanding."""
-        return self.reached is not None and not self._history.pending()
+        """Whether a limit was reached and no verdict is awaited; once time is up, none is."""
+        seconds = self._budget.seconds
+        is_late = seconds is not None and self.used[Limit.SECONDS] >= seconds
+        return is_late or (self.reached is not None and not self._history.pending())
 
     @property
     def _is_target_reached(self) -> bool:

@@ -177,7 +177,8 @@ class Loop:
                 calls.ask(candidates=self._evaluator.in_flight, left=self._account.candidates_left)
         self._timeline.count(Queue.CHILDREN, decoder.in_flight)
         self._observe(calls, decoder)
-        return bool(calls.in_flight or (self._evaluator.in_flight and not stopped))
+        awaited = 0 if stopped or self._is_late() else self._evaluator.in_flight
+        return bool(calls.in_flight or awaited)
 
     def _take(self, flight: Flight, landing: Landing, reader: Reader) -> None:
         """Record a completion's children, and have those evaluated that are worth it."""
@@ -250,4 +251,8 @@ class Loop:
 
     def _is_spent(self) -> bool:
         """Whether the budget allows no further candidate."""
-        return self._account.reached is not None or time.monotonic() >= self._deadline
+        return self._account.reached is not None or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Whether time is up. No verdict is waited for then: each may take a minute."""
+        return time.monotonic() >= self._deadline

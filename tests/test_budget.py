@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,12 +155,15 @@ def test_a_limit_of_money_is_reached_with_the_child_that_costs_it() -> None:
     assert account(replace(paid, money=0.0), []).reached is Limit.MONEY
 
 
-def test_a_limit_of_seconds_is_over_at_the_first_event_after_it() -> None:
+def test_a_limit_of_seconds_is_over_at_the_first_event_after_it_and_awaits_no_verdict() -> None:
     budget = replace(ENDLESS, seconds=3.0)
     events: list[Event] = [child("0.0"), child("0.1"), verdict("0.0", 1.0), verdict("0.1", 1.0)]
     # The initial program's verdict is at 1 s.
     assert reached(budget, events) == [None, None, *[Limit.SECONDS] * 3]
-    assert [account(budget, events[:end]).is_closed for end in (2, 3, 4)] == [False, False, True]
+    assert [account(budget, events[:end]).is_closed for end in (1, 2, 3)] == [False, True, True]
+    both = replace(budget, candidates=2)  # which is reached first, and waits while there is time
+    assert account(both, events[:2]).is_closed
+    assert not account(replace(both, seconds=3.5), events[:2]).is_closed
 
 
 @pytest.mark.parametrize(
@@ -260,7 +264,6 @@ def assert_ended(life: Life, budget: BudgetSettings, limit: Limit, direction: Di
     assert history == life.history
     ended = ended_by(budget, life.events, direction=direction)
     if limit is Limit.SECONDS and ended is None:  # the clock ran out after the last event
-        assert not history.pending()
         return
     assert ended is limit
     assert account.is_closed
@@ -303,3 +306,34 @@ def test_a_run_says_which_limit_ended_it_and_stays_ended(
     assert resumed.returncode == 0
     assert started.stdout.endswith(resumed.stdout) and resumed.stdout
     assert read_summary(tmp_path / "run") == summary
+
+
+SLOW = """
+import time
+import numpy as np
+
+def double(values: np.ndarray, offset: float = 0.0) -> dict:
+    time.sleep(2)
+    return {"doubled": 2 * values + offset, "count": len(values)}
+"""
+
+
+def test_a_run_is_over_at_its_seconds_however_slow_the_candidates_in_the_queue_are(
+    tmp_path: Path,
+) -> None:
+    slow, double = tmp_path / "slow", Path(__file__).parent / "evaluation" / "problems" / "double"
+    shutil.copytree(double, slow)
+    (slow / "initial.py").write_text(SLOW)
+    limits = (slow / "problem.yaml").read_text().replace("seconds: 1", "seconds: 30")
+    (slow / "problem.yaml").write_text(limits)
+    started = run(
+        *(f"problem.path={slow}", "model=mutation", "budget.seconds=3", "search.k=4"),
+        *("evaluation.workers=1", f"runs={tmp_path}", "name=run"),
+        scratch=tmp_path / "scratch",
+    )
+    assert started.returncode == 0, started.stderr
+    summary = read_summary(tmp_path / "run")
+    assert summary["ended_by"] == Limit.SECONDS
+    # Each of a call's four candidates takes 4 s, 2 for each of the problem's cases.
+    assert summary["unevaluated"] > 0 and summary["wall_seconds"] < 10
+    assert f"end came before: {summary['unevaluated']}\n" in started.stdout

@@ -81,7 +81,7 @@ def test_each_schedule_leaves_a_log_that_adds_up(
         folder = (tmp_path if seed % IN_A_BLOCK == 0 else in_memory) / str(seed)
         life = live(schedule, problem, folder)
         assert replay(life.events, problem) == life.history
-        assert_each_once(life)
+        assert_each_once(schedule, life)
         assert_the_budget_is_spent(schedule, life)
         assert_in_turn(life)
         assert_the_search_had_its_way(schedule, problem, life)
@@ -99,15 +99,20 @@ def test_each_schedule_leaves_a_log_that_adds_up(
         count(totals, schedule, life)
 
 
-def assert_each_once(life: Life) -> None:
-    """Each call has its children, each child that was admitted its verdict, once."""
+def assert_each_once(schedule: Schedule, life: Life) -> None:
+    """Each call has its children, each child that was admitted its verdict, once.
+
+    When time is up, verdicts that are still out are not awaited.
+    """
     subjects = Counter((each.event.KIND, each.event.subject) for each in life.events)
     assert set(subjects.values()) == {1}
     children = [each.event for each in life.events if isinstance(each.event, Child)]
     calls = [each.event for each in life.events if isinstance(each.event, Call)]
     verdicts = {each.event.candidate for each in life.events if isinstance(each.event, Verdict)}
     admitted = {child.id for child in children if child.refusal is None}
-    assert verdicts == admitted | {INITIAL}
+    if schedule.settings.budget.seconds is None:
+        assert verdicts == admitted | {INITIAL}
+    assert verdicts <= admitted | {INITIAL}
     due = {(call.iteration, index) for call in calls for index in range(call.k)}
     assert Counter((child.iteration, child.index) for child in children) == Counter(due)
 
@@ -118,8 +123,7 @@ def assert_the_budget_is_spent(schedule: Schedule, life: Life) -> None:
     No more are admitted either: the loop looks at the budget before it admits each child.
     """
     budget, history = schedule.settings.budget, life.history
-    assert history.admitted == history.evaluated <= budget.candidates
-    assert history.pending() == []
+    assert history.evaluated + len(history.pending()) == history.admitted <= budget.candidates
     if budget.seconds is None:
         assert history.evaluated == budget.candidates
 

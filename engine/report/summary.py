@@ -27,7 +27,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     that called. ``children`` counts completions; ``candidates`` those of them that were evaluated
     (the initial program does not count); ``refused`` says why the others were not. ``screened``
     counts the candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of
-    the rest, and ``screens_off`` has the cheap stages that stopped screening, and why.
+    the rest; ``unevaluated`` those that were in the evaluators' queue when time was up, or the run
+    was stopped. ``screens_off`` has the cheap stages that stopped screening, and why.
     ``best_known`` is the best published score that compares, None where there is none.
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
     reason, ``warmer_parents`` the calls whose parent was taken for its cached prompt, and what that
@@ -58,6 +59,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "screens_off": {
             name: dataclasses.asdict(event) for name, event in history.screens_off.items()
         },
+        "unevaluated": len(history.pending()),
         "refused": {reason.value: count for reason, count in sorted(history.refusals.items())},
         "best_score": best.score if best else None,
         "best_candidate": best.candidate if best else None,

@@ -181,6 +181,7 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
         f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
         f"{summary['children']} children in {_clock(summary['wall_seconds'])}\n"
         f"{_end(summary)}"
+        f"{_unevaluated(summary)}"
         f"{_screening(summary)}"
         f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
         f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
@@ -206,6 +207,12 @@ def _end(summary: Mapping[str, Any]) -> str:
         return ""
     limit = Limit(summary["ended_by"])
     return f"Ended by budget.{limit}={summary['budget'][limit]}\n"
+
+
+def _unevaluated(summary: Mapping[str, Any]) -> str:
+    """Say how many candidates have no verdict, in one line; nothing where all have."""
+    count = summary["unevaluated"]
+    return f"Candidates whose evaluation the end came before: {count}\n" if count else ""
 
 
 def _computed(summary: Mapping[str, Any]) -> str:

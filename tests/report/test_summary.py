@@ -147,6 +147,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "valid_share": 2 / 3,
         "screened": 0,
         "screens_off": {},
+        "unevaluated": 0,
         "refused": {"unparsed": 1},
         "best_score": 0.6125,
         "best_candidate": "0.0",

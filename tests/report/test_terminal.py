@@ -111,6 +111,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
             "model": {"busy": 0.9, "awaiting_evaluations": 0.0625, "awaiting_parent": 0.01},
             "evaluators": [{"busy": 0.5}, {"busy": 0.25}],
         },
+        "unevaluated": 3,
         "screened": 7,
         "screens_off": {"[b]": {"iteration": 12, "correlation": 0.12345, "pairs": 64}},
     }
@@ -123,7 +124,8 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "hit rate 62.5%\nComputed: 2 prompt tokens a child (7 cold, 1 alignment)\n" in out
     assert "\nSpeculation: 7 of 9 guesses came true; 123 tokens were generated for nothing\n" in out
     assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
-    assert "\nEnded by budget.target=0.12\n7 screened out by cheap" in out
+    assert "\nEnded by budget.target=0.12\nCandidates whose evaluation" in out
+    assert " the end came before: 3\n7 screened out by cheap" in out
     assert "\nMoney: 0.0123457 for all tokens at the prices of budget.prices\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
     assert "Everything is in runs[/red]/x: best.py" in out
