@@ -1,0 +1,166 @@
+"""A problem: what a program has to compute, and how it is scored.
+
+Does not cover reading one from its folder: ``engine.problem``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from engine.core.feature import Feature
+
+Array = NDArray[Any]
+
+Outputs = Mapping[str, Array]
+"""The arrays that a program returned for one case, by name, as its contract declares them."""
+
+Score = Callable[[Sequence[Outputs]], Mapping[str, float]]
+"""Trusted scoring: the outputs of all cases, in order, to metrics, ``score`` among them.
+
+Raises `Rejected` for outputs that are well formed but not allowed."""
+
+SECONDS = "seconds"
+"""Entry that isolated cases' outputs have besides the declared ones: the wall seconds, a 0-d
+array, that the sandbox measured for the case's process, from its first line to its last result."""
+
+
+class Direction(enum.StrEnum):
+    """Whether a larger or a smaller score is the better one."""
+
+    MAXIMISE = "maximise"
+    MINIMISE = "minimise"
+
+    def better(self, score: float, than: float) -> bool:
+        """Return whether ``score`` is strictly better than ``than``."""
+        return score > than if self is Direction.MAXIMISE else score < than
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArraySpec:
+    """What one returned array has to look like; anything else fails the candidate.
+
+    Attributes:
+        shape: the length of each dimension, exact or a range of allowed ones; ``()`` for a number.
+        dtype: a NumPy dtype name that the value must convert to without losing information.
+        finite: whether NaN and infinities are refused.
+    """
+
+    shape: tuple[int | range, ...]
+    dtype: str = "float64"
+    finite: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One call of a program's entry point: ``entry_point(*args, **kwargs)``.
+
+    Attributes:
+        name: names the case in messages, such as ``signal 3``.
+        args: positional arguments, arrays or plain numbers.
+        kwargs: keyword arguments, arrays or plain numbers.
+        outputs: the arrays that have to come back. A program returns either a mapping with at
+            least these names, or a tuple with exactly these values in this order (a single
+            declared output may be returned bare).
+    """
+
+    name: str
+    args: tuple[Array | float | int, ...]
+    kwargs: Mapping[str, Array | float | int] = field(default_factory=dict)
+    outputs: Mapping[str, ArraySpec]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What one evaluation of one candidate may use: wall seconds and bytes of memory."""
+
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownScore:
+    """A published score of the problem, and where it was published.
+
+    Attributes:
+        score: as published.
+        source: who published it, and what to know of it.
+        comparable: whether it was measured as this problem measures: the same data, the same
+            quantity, no looser tolerance.
+    """
+
+    score: float
+    source: str
+    comparable: bool = True
+
+
+class Rejected(Exception):
+    """Raised by a problem's ``score`` for outputs that are well formed but not allowed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stage:
+    """A way to score a program: the problem's own, or a cheaper one that stands in front of it.
+
+    Attributes:
+        name: names the stage in metrics and messages.
+        cases: the calls that make up one evaluation, in order.
+        score: what their outputs are worth; in all stages of a problem, better means the same.
+    """
+
+    name: str
+    cases: tuple[Case, ...]
+    score: Score
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """A problem as its folder declares it; see ``engine/problem.py`` for the folder's layout.
+
+    Attributes:
+        name: the folder's name.
+        folder: where it was loaded from.
+        direction: whether the score is maximised or minimised.
+        statement: the task in words, for the model.
+        initial_program: source text of the first candidate.
+        entry_point: the function that every candidate has to define.
+        stages: cheap ones first; the last one is the full evaluation, whose ``score`` the search
+            optimises.
+        isolate_cases: run each case in a process of its own, so that nothing a program saw in
+            one case is there in the next.
+        limits: time and memory for one stage of one evaluation.
+        modules: what the sandbox imports once, before candidates run, besides its usual ones.
+        known_scores: published scores, for reports.
+        features: the dimensions of its archive; none for a problem that names none.
+        fingerprint: SHA-256 over the folder's files, its data and the kernels; runs with equal
+            ones were scored alike.
+    """
+
+    name: str
+    folder: Path
+    direction: Direction
+    statement: str
+    initial_program: str
+    entry_point: str
+    stages: tuple[Stage, ...]
+    isolate_cases: bool
+    limits: Limits
+    modules: tuple[str, ...]
+    known_scores: tuple[KnownScore, ...]
+    fingerprint: str
+    features: tuple[Feature, ...] = ()
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases of the full evaluation."""
+        return self.stages[-1].cases
+
+    @property
+    def score(self) -> Score:
+        """The scoring of the full evaluation."""
+        return self.stages[-1].score
