@@ -221,6 +221,7 @@ def test_a_run_that_was_stopped_is_resumed_to_its_end(tmp_path: Path) -> None:
     assert read_summary(folder)["wall_seconds"] > stopped["wall_seconds"]
 
 
+@pytest.mark.slow
 def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path) -> None:
     problem = tmp_path / "elsewhere" / "mine"
     shutil.copytree(shipped()["signal"], problem)
@@ -238,7 +239,8 @@ def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path
     assert {call["operator"] for call in read_events(folder)["call"]} == {"rewrite"}
     assert summary["children"] > 0
     assert 7 < summary["wall_seconds"] < 60
-    assert_complete(folder, candidates=summary["candidates"])
+    judged = summary["candidates"] + summary["unevaluated"]  # time may be up before a verdict is in
+    assert summary["children"] == judged + sum(summary["refused"].values())
 
 
 SCREEN = """
