@@ -7,9 +7,7 @@ first, with the same temperatures and seeds, so that a change of the machine's s
 - ``off``: every child is decoded to its own end;
 - ``hopeless``: a child is aborted once ``Operator.is_hopeless`` says so, asked at each new line;
 - ``complete``: the same with ``Operator.is_complete``;
-- ``both``;
-- ``ngram``: as ``off``, with drafts of the next tokens (``engine.inference.draft``), in an engine
-  of its own; not for infills, which ban tokens: vLLM can't do both.
+- ``both``.
 
 ``evaluated`` is the share of children that parse, differ from their parent and read no undefined
 name. ``false_alarms`` counts children of ``off`` that parse though one of their starts was called
@@ -20,7 +18,7 @@ one call at a time, which lasts as long as its longest child; where others' chil
 ``tokens_saved`` is what counts. A first call warms the prefix cache and is not counted.
 
 Usage: python -m bench.decode [problem=signal] [operators=rewrite,diff,infill] [rounds=4] [k=8]
-       [switches=off,hopeless,complete,both,ngram] [variants=3] [max_tokens=512]
+       [switches=off,hopeless,complete,both] [variants=3] [max_tokens=512]
 The last line printed is JSON.
 """
 
@@ -32,7 +30,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +38,23 @@ import numpy as np
 
 from bench.options import number, read_options
 from engine import config
-from engine import program as programs
-from engine.core import INITIAL, Candidate, Generation, Problem, Prompt, Proposal, UserError
+from engine.core import (
+    INITIAL,
+    Candidate,
+    Generation,
+    Problem,
+    Program,
+    Prompt,
+    Proposal,
+    UserError,
+)
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
 from engine.problem import load_problem, shipped
 from engine.prompts import Operator, make_operators
 from engine.settings import RunSettings
+from engine.syntax import read
 
-SWITCHES = ("off", "hopeless", "complete", "both", "ngram")
+SWITCHES = ("off", "hopeless", "complete", "both")
 DEFAULTS = {
     "problem": "signal",
     "operators": "rewrite,diff,infill",
@@ -127,23 +134,21 @@ def is_over(question: Question, text: str, switch: str) -> bool:
     return switch in ("hopeless", "both") and question.operator.is_hopeless(**asked)
 
 
-def child_program(question: Question, child: Generation) -> str | None:
+def child_program(question: Question, child: Generation) -> Program | None:
     """Return what the operator makes of a completion."""
-    (parsed,) = question.operator.parse(
+    (parsed,) = question.operator.parsing(
         parent=question.parent, prompt=question.prompt, generation=child
-    )
+    )()
     return parsed.program
 
 
 def is_evaluated(question: Question, child: Generation) -> bool:
     """Whether a child that nobody has seen before would be worth an evaluation."""
     program = child_program(question, child)
-    tree, parent = programs.parse(program or "\0"), programs.parse(question.parent.program)
-    if program is None or tree is None or parent is None:
+    parent = read(question.parent.program)
+    if program is None or parent is None:
         return False
-    if programs.program_key(tree) == programs.program_key(parent):
-        return False
-    return not programs.undefined_names(program, tree)
+    return program.key != parent.key and not program.undefined
 
 
 def is_false_alarm(question: Question, child: Generation) -> bool:
@@ -241,54 +246,37 @@ def main(arguments: list[str]) -> None:
     settings = config.resolve([f"search.k={k}"])
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = load_problem(Path(shipped()[options["problem"]]))
-    drafts = {"none", *({"ngram"} & set(switches))}
-    models = {draft: load(settings, draft) for draft in sorted(drafts, reverse=True)}
+    model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
     operators = make_operators(
         problem=problem,
-        tokenizer=models["none"],
+        tokenizer=model,
         max_tokens=int(number(options, "max_tokens")),
         prompts=settings.prompts,
     )
     parents = make_parents(
-        models["none"], operators, problem, settings, variants=int(number(options, "variants"))
+        model, operators, problem, settings, variants=int(number(options, "variants"))
     )
     sums = {name: dict.fromkeys(switches, Measured()) for name in names}
     for name in names:
-        tried = [each for each in switches if (name, each) != ("infill", "ngram")]
         asked = questions(name, operators, parents, settings)
         for turn, question in enumerate(itertools.islice(asked, rounds)):
             grammar = question.prompt.grammar
             warm = [Sampling(temperature=1.0, seed=0, stop=(), max_tokens=1, grammar=grammar)]
-            for draft in {draft_of(switch) for switch in tried}:
-                list(models[draft].fanout(token_ids=question.prompt.token_ids, sampling=warm))
-            first = turn % len(tried)
-            for switch in [*tried[first:], *tried[:first]]:
-                one = ask(models[draft_of(switch)], question, switch=switch)
+            list(model.fanout(token_ids=question.prompt.token_ids, sampling=warm))
+            first = turn % len(switches)
+            for switch in [*switches[first:], *switches[:first]]:
+                one = ask(model, question, switch=switch)
                 sums[name][switch] += one
                 sys.stdout.write(f"{name} {switch}: {one}\n")
                 sys.stdout.flush()
-    for model in models.values():
-        model.close()
+    model.close()
     result = {
         name: {
-            switch: figures(measured, by_switch["off"])
-            for switch, measured in by_switch.items()
-            if measured.children
+            switch: figures(measured, by_switch["off"]) for switch, measured in by_switch.items()
         }
         for name, by_switch in sums.items()
     }
     sys.stdout.write(json.dumps({"options": options, "operators": result}) + "\n")
-
-
-def draft_of(switch: str) -> str:
-    """Return the kind of drafts that a switch needs."""
-    return "ngram" if switch == "ngram" else "none"
-
-
-def load(settings: RunSettings, draft: str) -> LanguageModel:
-    """Return a model that drafts, or does not."""
-    model = settings.model if draft == "none" else replace(settings.model, draft=draft)
-    return LanguageModel(settings=model, folder=find_weights(model), seed=0)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ HOSTILE = (
     _hostile("new program", "subprocess.run(['/bin/true'], check=True)", ERROR, CRASH),
     _hostile("file", "open(f'{LEFT_BEHIND}/left-{os.getpid()}', 'w').write('x')", ERROR, CRASH),
     _hostile("file in its folder", "open('left', 'w').write('x')", None, ERROR, CRASH),
-    _hostile("hidden signals", "import kernels.signal_cases", ERROR, CRASH),
+    _hostile("hidden signals", "import evaluators.signal.cases", ERROR, CRASH),
     _hostile("process list", "open(f'/proc/{os.getppid()}/cmdline').read()", ERROR, CRASH),
     _hostile("parent killed", "os.kill(os.getppid(), signal.SIGKILL)", ERROR, CRASH),
     # What is left behind; the program itself may be a good one.

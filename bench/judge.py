@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from engine import program as programs
 from engine.core import Direction, Evaluation, Problem, Refusal
 from engine.evaluation import EvaluatorPool
+from engine.syntax import read
 
 SOCKET = "judge"
 """Name of the socket, in the folder of the evaluation file."""
@@ -130,15 +130,15 @@ def refusals(judged: Sequence[Judged]) -> dict[Refusal, int]:
     counts: dict[Refusal, int] = {}
     seen: set[str] = set()
     for each in judged:
-        tree = programs.parse(each.program)
-        if tree is None:
+        program = read(each.program)
+        if program is None:
             reason = Refusal.UNPARSED
-        elif (key := programs.program_key(tree)) in seen:
+        elif program.key in seen:
             reason = Refusal.DUPLICATE
-        elif seen and programs.undefined_names(each.program, tree):
+        elif seen and program.undefined:
             reason = Refusal.UNDEFINED
         else:
-            seen.add(key)
+            seen.add(program.key)
             continue
         counts[reason] = counts.get(reason, 0) + 1
     return counts

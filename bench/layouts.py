@@ -2,17 +2,16 @@
 
 Method: real runs of the embedded model, one for each seed and layout, each of the same number of
 evaluated candidates. ``none`` shows no other programs, ``aligned`` is ``none`` with prompts filled
-up to a block of the prefix cache, and ``warmest`` is ``none`` with ``search.prefer_cached``. Paired
-by seed: the difference of each layout's best score from ``classic``'s, its mean with a 95 % t
-interval, and Wilcoxon's signed-rank test (exact, two-sided). Seconds are reported, not compared:
-equal candidates is the measure.
+up to a block of the prefix cache. Paired by seed: the difference of each layout's best score from
+``classic``'s, its mean with a 95 % t interval, and Wilcoxon's signed-rank test (exact, two-sided).
+Seconds are reported, not compared: equal candidates is the measure.
 
 ``classic`` shows kept + growth / 2 tokens of the best other programs, the others as in
 ``bench.cache``. Finished runs are kept in ``out``, one JSON line each, and not run again, so the
 benchmark may be cut short and started again.
 
 Usage: python -m bench.layouts [problem=signal]
-       [layouts=classic,stable,transcript,none,aligned,warmest] [seeds=0,1,2,3,4,5,6,7,8,9]
+       [layouts=classic,stable,transcript,none,aligned] [seeds=0,1,2,3,4,5,6,7,8,9]
        [candidates=200] [kept=1024] [growth=512] [out=FILE]
 The last line printed is JSON.
 """
@@ -37,25 +36,22 @@ from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool
 from engine.inference import LanguageModel, find_weights, prepare
 from engine.problem import load_problem, shipped
-from engine.report import warmer_parents
 from engine.settings import RunSettings
 
 DEFAULTS = {
     "problem": "signal",
-    "layouts": "classic,stable,transcript,none,aligned,warmest",
+    "layouts": "classic,stable,transcript,none,aligned",
     "seeds": "0,1,2,3,4,5,6,7,8,9",
     "candidates": "200",
     "kept": "1024",
     "growth": "512",
     "out": "runs/bench-layouts.jsonl",
 }
-WARMEST = 0.1
-"""``search.prefer_cached`` of the runs that prefer warm parents."""
 
 
 def settings_of(layout: str, base: RunSettings, options: dict[str, str]) -> RunSettings:
     """Return the settings of one of the layouts compared."""
-    alone = layout in ("none", "aligned", "warmest")
+    alone = layout in ("none", "aligned")
     settings = configured(
         base,
         layout="stable" if alone else layout,
@@ -63,11 +59,9 @@ def settings_of(layout: str, base: RunSettings, options: dict[str, str]) -> RunS
         kept=0 if alone else int(number(options, "kept")),
         growth=int(number(options, "growth")),
     )
-    tolerance = WARMEST if layout == "warmest" else 0.0
     return replace(
         settings,
         prompts=replace(settings.prompts, align=layout == "aligned"),
-        search=replace(settings.search, prefer_cached=tolerance),
     )
 
 
@@ -89,7 +83,6 @@ def one_run(
         "hit_rate": round(history.hit_rate, 4),
         "computed_per_child": round(sum(history.missed.values()) / len(history.children), 2),
         "seconds": round(time.monotonic() - began, 1),
-        "warmer_parents": warmer_parents(history),
     }
 
 

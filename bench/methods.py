@@ -19,18 +19,16 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "weighted": (*_PLAIN, "search.parent.p_elite=0", "search.parent.p_uniform=0"),
     **{
         policy: (*_PLAIN, f"search.parent.policy={policy}")
-        for policy in ("power", "rank", "shinka", "adaevolve", "puct", "thompson")
+        for policy in ("power", "shinka", "adaevolve", "puct", "thompson")
     },
     "k1": (*_PLAIN, "search.k=1"),
     "k4": (*_PLAIN, "search.k=4"),
     "k16": (*_PLAIN, "search.k=16"),
-    "turboevolve": (*_PLAIN, "width.kind=turboevolve"),
-    "cost_aware": (*_PLAIN, "width.kind=cost_aware"),
+    "turboevolve": (*_PLAIN, "width.policy=turboevolve"),
+    "cost_aware": (*_PLAIN, "width.policy=cost_aware"),
     "archive": (*_PLAIN, "search.archive=structure"),
-    "novelty": (*_PLAIN, "search.novelty=0.999"),
+    "novelty": (*_PLAIN, "search.novelty.policy=cosine", "search.novelty.threshold=0.999"),
     "default-k2": ("search.k=2",),
-    "default-ucb": ("islands.choice=ucb",),
     "default-archive": ("search.archive=structure",),
-    "default-spawn": ("islands.most=8",),
 }
 """By name, the arguments of ``engine.run`` that make the method of the default configuration."""

@@ -20,7 +20,7 @@ import numpy as np
 from bench.guard import Guarded
 from bench.lines import HelperProcess
 from engine.core import UserError
-from kernels.signal_cases import signals
+from evaluators.signal.cases import signals
 
 ROOT = Path(__file__).resolve().parents[1]
 OPENEVOLVE = "openevolve"

@@ -19,8 +19,8 @@ thread: none (``cheap``), as many as make the evaluator's time per candidate tha
 ``standard`` mode (``balanced``; calibrated at the start), or three times as many (``bound``).
 
 Reported: candidates an hour; the model's and the evaluator's busy seconds; ``wall_over_larger``,
-the wall seconds over the larger of the two (1 is perfect); guesses, the share that came true, and
-that of each expert's last guesses (``engine.search.predictor``); tokens generated for nothing.
+the wall seconds over the larger of the two (1 is perfect); guesses, and the share that came true;
+tokens generated for nothing.
 Medians over the seeds with their range; ``rate_over_standard`` is paired by seed. The best scores
 at equal candidates are compared with ``standard``'s, paired by seed: mean difference, 95 % t
 interval, Wilcoxon's signed-rank test.
@@ -172,9 +172,6 @@ def one_run(
         "wall_over_larger": round(wall / max(model_seconds, evaluator_seconds), 3),
         "guesses": guesses,
         "hits": history.guessed,
-        "experts": {
-            expert.value: [each.hits, each.trials] for expert, each in run.predictor.items()
-        },
         "wasted_tokens": sum(each.generated_tokens for each in given_up),
         "generated_tokens": history.generated_tokens,
         "best_score": history.best.score,
@@ -209,14 +206,6 @@ def compared(runs: Mapping[str, Mapping[int, dict[str, Any]]], direction: Direct
         if guesses:
             generated = sum(run["generated_tokens"] + run["wasted_tokens"] for run in each)
             figures["guesses"] = guesses
-            figures["hit_share_by_expert"] = {
-                expert: round(
-                    sum(run["experts"][expert][0] for run in each)
-                    / max(1, sum(run["experts"][expert][1] for run in each)),
-                    3,
-                )
-                for expert in each[0]["experts"]
-            }
             figures["hit_share"] = round(sum(run["hits"] for run in each) / guesses, 3)
             figures["wasted_share_of_tokens"] = round(
                 sum(run["wasted_tokens"] for run in each) / generated, 3

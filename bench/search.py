@@ -46,7 +46,7 @@ from typing import Any
 from bench.comparison import BySeed, Run, compared, table
 from bench.methods import METHODS
 from bench.options import number, read_options
-from bench.runs import MemoryRun, run_in_memory
+from bench.runs import MemoryRun, run_in_memory, syntax_workers
 from engine import config
 from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
@@ -117,7 +117,7 @@ class Models:
         """
         kind = settings.model.kind
         if kind not in self._loaded:
-            load = self._stack.enter_context(model_loader(settings))
+            load = self._stack.enter_context(model_loader(settings, syntax=syntax_workers()))
             self._loaded[kind] = settings, self._stack.enter_context(closing(load()))
         first, model = self._loaded[kind]
         if (first.model, first.cache) != (settings.model, settings.cache):

@@ -1,17 +1,17 @@
 """A run's account: what it has used of its budget, and which limit ended it.
 
-All of it follows from the recorded events, and no limit that was reached is ever unreached, so a
-run that was killed goes on to the same limits and a run that is over stays over. A guess that was
-given up is counted. Not counted are children that were on their way when a run was stopped or died:
-a resumed run generates them again; nor the programs whose hidden states are embeddings
-(``search.novelty_by=model``), which generate nothing and cost a prefill each.
+All of it follows from the recorded events, and a limit that was reached stays reached. So a run
+that was killed goes on to the same limits, and a run that is over stays over. The cost of guesses
+that were given up counts. Children that were under way when a run stopped or died do not count: a
+resumed run generates them again.
 
-Does not cover the clock between two events, which ``engine.loop`` watches.
+The clock between two events is watched by `Allowance`.
 """
 
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Iterable, Mapping
 
 from engine.core import Direction
@@ -22,7 +22,7 @@ _MILLION = 1e6
 
 
 class Limit(enum.StrEnum):
-    """What a run can end at; of limits that one event reaches, the first one here counts."""
+    """What a run can end at; if one event reaches several, the first in this order counts."""
 
     TARGET = "target"  # the best score is at least as good as wanted
     CANDIDATES = "candidates"  # so many were admitted, and are evaluated
@@ -50,8 +50,8 @@ class Account:
     def used(self) -> Mapping[Limit, float]:
         """How much of each was used, whether it has a limit or not.
 
-        Of patience, it is the longest row of candidates so far without an improvement. Seconds are
-        those up to the last event.
+        For patience that is the longest row of candidates so far without an improvement. Seconds
+        count up to the last event.
         """
         history = self._history
         return {
@@ -91,10 +91,10 @@ class Account:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a limit was reached and no verdict is awaited; once time is up, none is."""
+        """Whether a limit was reached and no verdict is awaited; after time is up none is."""
         seconds = self._budget.seconds
         is_late = seconds is not None and self.used[Limit.SECONDS] >= seconds
-        return is_late or (self.reached is not None and not self._history.pending())
+        return is_late or (self.reached is not None and not self._history.pending)
 
     @property
     def _is_target_reached(self) -> bool:
@@ -102,6 +102,31 @@ class Account:
         if target is None or best is None or best.score is None:
             return False
         return not self._history.direction.better(target, than=best.score)
+
+
+class Allowance:
+    """Whether a run that goes on may have a further candidate: by its account, and the clock."""
+
+    def __init__(self, budget: BudgetSettings, history: RunHistory) -> None:
+        """Start the clock where the last session's stopped."""
+        self._account = Account(budget, history)
+        left = float("inf") if budget.seconds is None else budget.seconds - history.wall_seconds
+        self._deadline = time.monotonic() + left
+
+    @property
+    def candidates_left(self) -> int | None:
+        """How many more candidates may be admitted; None for no limit."""
+        return self._account.candidates_left
+
+    @property
+    def is_late(self) -> bool:
+        """Whether time is up; then no verdict is waited for, because each may take a minute."""
+        return time.monotonic() >= self._deadline
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the budget allows no further candidate."""
+        return self._account.reached is not None or self.is_late
 
 
 def cost(
@@ -131,8 +156,8 @@ def ended_by(
 ) -> Limit | None:
     """Return the limit that these events reached first; None if they reached none.
 
-    While a run is wound up after that, it may reach others. The clock may run out after the last
-    event: that can't be told from them.
+    A run may reach further limits while it is wound up. The events do not tell if the clock ran out
+    after the last of them.
     """
     history = RunHistory(direction=direction)
     account = Account(budget, history)

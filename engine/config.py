@@ -2,24 +2,22 @@
 
 Covers: composing the groups under ``engine/conf``, offering every folder in ``evaluators`` as a
 problem, errors that list the valid keys and values, sweeps, and saving a run's settings and reading
-them back. Does not cover the bounds of the values: ``engine.bounds``.
+them back. Does not cover which values are allowed: ``engine.settings``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
-import math
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast
 
 import yaml
 from hydra import compose, initialize_config_dir
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -28,10 +26,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from engine.bounds import check
 from engine.core import UserError
 from engine.problem import POOL, shipped
-from engine.settings import RunSettings
+from engine.section import did_you_mean
+from engine.settings import RunSettings, settings_of
 
 _CONF = Path(__file__).parent / "conf"
 
@@ -47,14 +45,14 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
         valid = _valid_keys()
         for override in overrides:
             _check_known(override, valid)
-        values = _values(_compose([str(override.input_line) for override in overrides]))
+        values = _values(_compose([_composable(override) for override in overrides]))
     values["model"]["name"] = next(
         (str(o.value()) for o in reversed(overrides) if o.key_or_group == "model"), "smollm2"
     )
     path = values["model"]["path"]
     if path is not None and any(o.key_or_group == "model.path" for o in overrides):
         values["model"]["name"] = Path(path).name
-    return _checked(values)
+    return settings_of(values)
 
 
 def expand(arguments: Sequence[str]) -> list[list[str]]:
@@ -63,8 +61,11 @@ def expand(arguments: Sequence[str]) -> list[list[str]]:
     Raises:
         UserError: an argument is not of the form key=value.
     """
-    batches = BasicSweeper.split_arguments(_parse(arguments), max_batch_size=None)
-    return [list(job) for batch in batches for job in batch]
+    values = {}  # by key, the last one given
+    for override in _parse(arguments):
+        key = override.get_key_element()
+        values[key] = [f"{key}={value}" for value in _values_of(override)]
+    return [list(job) for job in itertools.product(*values.values())]
 
 
 def save(settings: RunSettings, path: Path) -> None:
@@ -80,8 +81,11 @@ def load(path: Path) -> RunSettings:
         UserError: the file is missing or isn't what `save` writes.
     """
     try:
-        return _checked(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, yaml.YAMLError, UserError) as error:
+        return settings_of(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except UserError as error:
+        hint = "a run goes on with the version of Brood that began it"
+        raise UserError(f"{path} can't be read as a run's settings: {error}; {hint}") from error
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise UserError(f"{path} can't be read as a run's settings: {_line(error)}") from error
 
 
@@ -121,6 +125,15 @@ def _parse(arguments: Sequence[str]) -> list[Override]:
     return overrides
 
 
+def _values_of(override: Override) -> Iterator[str]:
+    """Yield the values of an argument in Hydra's grammar; a sweep has several."""
+    if override.is_discrete_sweep():
+        return override.sweep_string_iterator()
+    if override.is_sweep_override():
+        raise UserError(f"{override.input_line!r} names no values one by one; give KEY=A,B,C")
+    return iter([override.get_value_element_as_str()])
+
+
 def _as_text(argument: str) -> str:
     """Quote the value of a key that takes text, so that paths and names may be typed as they are.
 
@@ -129,6 +142,16 @@ def _as_text(argument: str) -> str:
     key, _, value = argument.partition("=")
     plain = value not in ("", "null") and value[0] not in "'\"[{" and not {",", "$"} & set(value)
     return f"{key}={quoted(value)}" if key in _TEXT_KEYS and plain else argument
+
+
+def _composable(override: Override) -> str:
+    """Return an argument as Hydra takes it, which adds keys to a mapping only if told to."""
+    return f"{'++' * _is_open(override.key_or_group)}{override.input_line}"
+
+
+def _is_open(key: str) -> bool:
+    """Whether somebody else knows which keys there are: vLLM, or a registry of policies."""
+    return key == "model.engine" or key.startswith(tuple(f"{node}." for node in _OPEN))
 
 
 def _compose(arguments: Sequence[str]) -> DictConfig:
@@ -152,15 +175,22 @@ def _check_known(override: Override, valid: Sequence[str]) -> None:
                     + (" (or give problem.path=FOLDER)" if key == "problem" else "")
                 )
             return
-        if key in valid:
+        if key in valid or _is_open(key):
             return
-        close = difflib.get_close_matches(key, valid, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UserError(f"unknown key {key!r}; {hint}valid keys: {', '.join([*_GROUPS, *valid])}")
+        raise UserError(f"unknown key {key!r}; {did_you_mean(key, [*_GROUPS, *valid])}")
     raise UserError(f"{given!r} adds or removes a key; only key=value is taken")
 
 
 _GROUPS = ("problem", "model", "cache")
+_OPEN = (
+    "model.engine",
+    "search.parent",
+    "search.mix",
+    "search.novelty",
+    "search.operators",
+    "islands.topology",
+    "width",
+)
 SHIPPED = "shipped"
 """Among a pool's sources, the pool that comes with the problem."""
 _TEXT_KEYS = (
@@ -187,17 +217,15 @@ def _options(group: str) -> list[str]:
 
 @functools.cache
 def _valid_keys() -> tuple[str, ...]:
-    return tuple(_keys(_compose([])))
+    return tuple(_keys(OmegaConf.to_container(_compose([]))))
 
 
-def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
-    for name in map(str, config):
-        key = f"{prefix}{name}"
-        value = config._get_node(name)
-        if isinstance(value, DictConfig) and not value._is_none():
-            yield from _keys(value, f"{key}.")
+def _keys(values: Any, prefix: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from _keys(value, f"{prefix}{name}.")
         else:
-            yield key
+            yield f"{prefix}{name}"
 
 
 def _values(config: DictConfig) -> dict[str, Any]:
@@ -255,56 +283,6 @@ def _full(given: object, key: str, must_be: str = "a folder") -> Path:
     except RuntimeError as error:  # `~somebody` who has no home here
         raise UserError(f"{key} is {given!r}, which can't be resolved: {error}") from error
     raise UserError(f"{key} is {given!r}; it must be {must_be}")
-
-
-def _checked(values: object) -> RunSettings:
-    settings = _build(RunSettings, values, key="")
-    check(settings)
-    return settings
-
-
-_T = TypeVar("_T")
-
-
-def _build(kind: type[_T], values: object, *, key: str) -> _T:
-    """Make a settings dataclass of a mapping, checking every name and type.
-
-    Raises:
-        UserError: names the key that is missing, unknown or of the wrong type.
-    """
-    types = get_type_hints(kind)
-    if not isinstance(values, dict):
-        raise UserError(f"{key[:-1] or 'the settings'} must have the keys {', '.join(types)}")
-    unknown = sorted(set(map(str, values)) ^ set(types))
-    if unknown:
-        raise UserError(f"key {key}{unknown[0]!r} is unknown or missing; valid: {', '.join(types)}")
-    return kind(
-        **{name: _typed(each, values[name], f"{key}{name}") for name, each in types.items()}
-    )
-
-
-def _typed(kind: Any, value: object, key: str) -> Any:
-    if dataclasses.is_dataclass(kind):
-        return _build(cast(type, kind), value, key=f"{key}.")
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            raise UserError(f"{key} is {value!r}; it must be a list, as in {key}=[A,B]")
-        return tuple(_typed(get_args(kind)[0], each, key) for each in value)
-    if get_origin(kind) is dict:
-        if not isinstance(value, dict):
-            raise UserError(f"{key} is {value!r}; it must be a mapping")
-        return {str(name): _typed(float, each, f"{key}.{name}") for name, each in value.items()}
-    kinds = get_args(kind) or (kind,)
-    if value is None and type(None) in kinds:
-        return None
-    wanted = kinds[0]
-    if wanted is float and type(value) is int:
-        return float(value) if abs(value) < 2**1023 else math.inf if value > 0 else -math.inf
-    if type(value) is not wanted:
-        names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-        null = " or null" if type(None) in kinds else ""
-        raise UserError(f"{key} is {value!r}; it must be {names[wanted]}{null}")
-    return value
 
 
 def _line(error: Exception) -> str:

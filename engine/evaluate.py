@@ -8,10 +8,15 @@ input is wrong (one line on standard error).
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+from engine.arguments import Arguments, execute
 from engine.core import Evaluation, Problem, UserError
 from engine.evaluation import EvaluatorPool
 from engine.problem import load_problem, shipped
@@ -21,35 +26,28 @@ KEYS = ("problem", "problem.path", "data", "program")
 
 def main(arguments: Sequence[str]) -> int:
     """Evaluate as ``arguments`` say and return the exit code."""
-    try:
-        problem, program = _read(arguments)
-        with EvaluatorPool(problem=problem, workers=1) as pool:
-            evaluation = pool.evaluate(program)
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    sys.stdout.write("\n".join(_lines(problem, evaluation)) + "\n")
-    return 0 if evaluation.failure is None else 1
+    return execute(_evaluate, arguments, keys=KEYS, usage=__doc__ or "")
 
 
-def _read(arguments: Sequence[str]) -> tuple[Problem, str]:
-    given: dict[str, str] = {}
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in KEYS:
-            raise UserError(f"unknown argument {argument!r}; valid keys: {_listed(KEYS)}")
+def _evaluate(arguments: Arguments) -> int:
+    for argument in arguments.rest:
+        raise UserError(f"unknown argument {argument!r}; valid keys: {_listed(KEYS)}")
+    given = arguments.options
+    for key, value in given.items():
         if not value:
             raise UserError(f"{key}= has no value")
-        if key in given:
-            raise UserError(f"{key}= is given twice")
-        given[key] = value
     if "program" not in given:
         raise UserError("program= is missing; give the file to score, program=FILE")
     if ("problem" in given) == ("problem.path" in given):
         raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
-    data = Path(given["data"]) if "data" in given else None
-    problem = load_problem(_folder(given), data=data)
-    return problem, _read_program(Path(given["program"]))
+    problem = load_problem(_folder(given), data=Path(given["data"]) if "data" in given else None)
+    program = _read_program(Path(given["program"]))
+    with EvaluatorPool(problem=problem, workers=1, only=program) as pool:
+        pool.submit(candidate_id="program", program=program)
+        _load_scorer(problem)  # while the program's process warms up
+        ((_, evaluation),) = pool.completed(timeout=None)
+    sys.stdout.write("\n".join(_lines(problem, evaluation)) + "\n")
+    return 0 if evaluation.failure is None else 1
 
 
 def _folder(given: dict[str, str]) -> Path:
@@ -67,6 +65,19 @@ def _read_program(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"program file {path} can't be read: {reason}") from error
+
+
+def _load_scorer(problem: Problem) -> None:
+    """Score zeros: the first score of a process loads compiled code, and numba itself."""
+    outputs = [
+        {
+            name: np.zeros([n if isinstance(n, int) else n[0] for n in spec.shape], spec.dtype)
+            for name, spec in case.outputs.items()
+        }
+        for case in problem.cases
+    ]
+    with contextlib.suppress(Exception):  # zeros may well be refused; nobody asked
+        problem.score(outputs)
 
 
 def _lines(problem: Problem, evaluation: Evaluation) -> list[str]:
@@ -91,4 +102,8 @@ def _listed(names: Sequence[str] | dict[str, Path]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # The garbage of a process this short is not worth looking for, neither now nor when it ends.
+    gc.disable()
+    code = main(sys.argv[1:])
+    gc.freeze()
+    sys.exit(code)

@@ -1,11 +1,11 @@
-"""Ctrl-C and SIGTERM, which ask a run for the same: to end in good order.
+"""Ctrl-C and SIGTERM: both ask a run to end in good order.
 
 Covers: what a signal does while a run begins, and while its loop goes on. Does not cover a sweep,
 whose runs get them (``engine.sweep``).
 
-One request may arrive as several signals: `timeout`, a service manager or a batch system tells each
-process of a group, and a sweep hands on to its run what it was told. So those that come soon after
-the first one say nothing new.
+One request may arrive as several signals: `timeout`, a service manager or a batch system signals
+each process of a group, and a sweep hands signals on to its run. So signals that come soon after
+the first one count as the same request.
 """
 
 from __future__ import annotations
@@ -19,10 +19,21 @@ _ONE_REQUEST_SECONDS = 1.0
 
 
 @contextmanager
+def handled(handler: Callable[[int, object], object], *signals: int) -> Iterator[None]:
+    """Have ``handler`` called at each of ``signals`` for the length of a ``with`` block."""
+    before = {each: signal.signal(each, handler) for each in signals}
+    try:
+        yield
+    finally:
+        for each, former in before.items():
+            signal.signal(each, former)
+
+
+@contextmanager
 def terminable() -> Iterator[None]:
     """Have SIGTERM raise `KeyboardInterrupt`, as Ctrl-C does, for the length of a ``with`` block.
 
-    It would end the process at once otherwise, and leave its files and processes behind.
+    Otherwise SIGTERM would end the process at once, and leave its files and processes behind.
     """
     requests = _Requests()
 
@@ -30,28 +41,21 @@ def terminable() -> Iterator[None]:
         if requests.hear():
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
+    with handled(interrupt, signal.SIGTERM):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yield what says whether to stop; a second request raises `KeyboardInterrupt`."""
+    """Yield a function that says whether to stop; a second request raises `KeyboardInterrupt`."""
     requests = _Requests()
 
     def ask(number: int, frame: object) -> None:
         if requests.hear() and requests.count > 1:
             raise KeyboardInterrupt
 
-    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handled(ask, signal.SIGINT, signal.SIGTERM):
         yield lambda: requests.count > 0
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 class _Requests:

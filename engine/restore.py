@@ -1,22 +1,22 @@
-"""A run's parts in the state that its log says they are in.
+"""Bringing a run's search and cascade into the state that its log describes.
 
-Covers: replaying the log into the search and the cascade, and finding the calls that a death cut
-short. Does not cover how a run begins or goes on: ``engine.run``.
+Covers: replaying the log into both, and finding the calls that a death cut short. Does not cover
+how a run begins or goes on: ``engine.assembly``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.core import Feature, Pending, Problem, Proposal, UserError
-from engine.evaluation import Cascade, StagePool, SwitchedOff
+from engine.evaluation import Cascade, StagePool
 from engine.pipeline import RunState
 from engine.prompts import Tokenizer
-from engine.search import Choice, Search
+from engine.search.choice import Choice
 from engine.search.features import dimensions
+from engine.search.search import Search
 from engine.settings import RunSettings
 from engine.store import Call, Recorded, RunHistory, check_follows
 
@@ -74,7 +74,7 @@ def restore(
 
 
 def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dict[int, Proposal]:
-    """Return the proposals of the calls that were composed when so much was known."""
+    """Return the proposals of the calls that were composed when the log was as long as now."""
     return {
         call.iteration: state.search.recall(
             call.iteration,
@@ -134,10 +134,6 @@ def told_cascade(
     for verdict in history.verdicts.values():
         child = history.children.get(verdict.candidate)
         iteration = -1 if child is None else child.iteration
-        cascade.tell(verdict.candidate, verdict.evaluation(), iteration=iteration)
-    off = {
-        name: SwitchedOff(**dataclasses.asdict(event))
-        for name, event in history.screens_off.items()
-    }
-    cascade.resume(off)
+        cascade.tell(verdict.candidate, verdict.evaluation, iteration=iteration)
+    cascade.resume(history.switched_off)
     return cascade

@@ -1,7 +1,7 @@
-"""Folders for what a process keeps on disk while it lives, and the removal of what dead ones left.
+"""Folders for a process's temporary files, and removing those of dead processes.
 
-Covers: a folder with a lock on it, which the kernel lets go of however its holders die. Does not
-cover what lies in it: ``engine.evaluation.pool`` and ``engine.inference.kv_server``.
+Each folder has a lock, which the kernel releases however its holders die. Does not cover what lies
+in it: ``engine.evaluation.pool`` and ``engine.inference.kv_server``.
 """
 
 from __future__ import annotations

@@ -1,16 +1,62 @@
-"""What a run is configured with, as frozen values.
+"""What a run is configured with, as frozen values that are checked where they are made.
 
-Does not cover where they come from (``engine.config`` composes them from Hydra groups and the
-command line) or which values are allowed (``engine.bounds``).
+Does not cover where they come from: ``engine.config`` composes them from Hydra groups and the
+command line.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+
+from engine.core import UserError
+from engine.search.mixes import MIXES, MixSettings
+from engine.search.novelty import NOVELTY, NoveltySettings
+from engine.search.parents import PARENTS, ParentSettings
+from engine.search.topologies import TOPOLOGIES, TopologySettings
+from engine.search.widths import WIDTHS, WidthSettings
+from engine.section import (
+    Flag,
+    Number,
+    Section,
+    Share,
+    Whole,
+    did_you_mean,
+    in_a_line,
+    require,
+    section,
+)
+
+Archive = Literal["none", "structure", "problem"]
+Layout = Literal["classic", "stable", "transcript"]
+Speculate = Literal["true", "false", "auto"]
+OPERATORS = ("infill", "rewrite", "diff", "crossover", "repair", "verbalized", "mutation")
+NEED_MORE = ("crossover", "repair")
+"""The operators that need a second program, with which no run can begin."""
+MOST_CHILDREN = 4096
+MOST_ISLANDS = 1024
+MOST_WORKERS = 1024
+MOST_SCORES = 1 << 20
+MOST_TOKENS = 1 << 24
+MOST_COUNT = 1 << 63
+"""Above a budget's counts: their shares are floats, and far larger ones fit none."""
+FEWEST_SCORES = 16
+"""Scores without which a cheap stage has no threshold."""
+_NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
+
+Count = Annotated[Whole, Field(ge=1)]
+Text = Annotated[str, Field(min_length=1)]
+Tokens = Annotated[Whole, Field(ge=0, le=MOST_TOKENS)]
+Gigabytes = Annotated[Number, Field(ge=0.1)]
+Price = Annotated[Number, Field(ge=0)]
+Weight = Annotated[Number, Field(ge=0)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelSettings:
+@section
+class ModelSettings(Section):
     """Which model, and what the engine may use for it.
 
     Attributes:
@@ -23,25 +69,33 @@ class ModelSettings:
             one that lists K programs, K times as many, up to half of the context.
         kv_cache_gb: memory for the prefix cache on a CPU, in GiB.
         gpu_memory_utilization: share of the GPU's memory for weights and cache.
-        threads: CPU threads of the model; None for all that this process may use.
-        draft: what drafts tokens for vLLM to check: ``none``, or ``ngram`` for a look-up in the
-            text itself; see ``engine.inference.draft``.
+        threads: CPU threads of the model; None for all that this process may use, or for one
+            beside a GPU.
+        engine: arguments of vLLM's engine, by name, that take the place of this engine's choice;
+            see ``engine.inference.engine_options``.
     """
 
     name: str
-    kind: str
-    path: str | None
+    kind: Literal["vllm", "mutation"]
+    path: Text | None
     cache_dir: str
-    max_model_len: int
-    max_tokens: int
-    kv_cache_gb: int
-    gpu_memory_utilization: float
-    threads: int | None
-    draft: str
+    max_model_len: Whole = Field(ge=256)
+    max_tokens: Count
+    kv_cache_gb: Count
+    gpu_memory_utilization: Number = Field(gt=0, le=1)
+    threads: Count | None
+    engine: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _leaves_room_for_a_prompt(self) -> Self:
+        length = self.max_model_len
+        must_be = f"below model.max_model_len ({length})"
+        require(self.max_tokens < length, "max_tokens", self.max_tokens, must_be)
+        return self
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CacheSettings:
+@section
+class CacheSettings(Section):
     """Where the KV of prompts outlives the process that computed it.
 
     Attributes:
@@ -53,46 +107,28 @@ class CacheSettings:
             start one.
     """
 
-    kind: str
-    memory_gb: float
-    disk_gb: float
+    kind: Literal["none", "lmcache"]
+    memory_gb: Gigabytes
+    disk_gb: Gigabytes
     folder: str
     server: str | None
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParentSettings:
-    """How the parent is chosen; see ``engine.search.parents``, and there the policy's module.
-
-    Attributes:
-        policy: its name; it has the parameters of its source but for those below.
-        p_elite: of ``hybrid``: how often the best candidate is taken.
-        p_uniform: of ``hybrid``: how often any candidate.
-        gamma: of ``hybrid`` and ``power``: exponent of the scores' weights.
-        epsilon: of both: the least share of the span from the worst score to the best.
-    """
-
-    policy: str
-    p_elite: float
-    p_uniform: float
-    gamma: float
-    epsilon: float
+    @model_validator(mode="after")
+    def _server_is_on_this_machine(self) -> Self:
+        must_be = "127.0.0.1:PORT of a server on this machine, or null to start one"
+        require(self.server is None or _is_loopback(self.server), "server", self.server, must_be)
+        return self
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchSettings:
+@section
+class SearchSettings(Section):
     """How children are asked for.
 
     Attributes:
         k: children for each prompt.
         temperature_min: temperature of the first child; the others are spread evenly up to
         temperature_max: that of the last one.
-        prefer_cached: how far from the drawn parent's score, as a share of the span of the scores,
-            that of another may be that is taken because more of its prompt is cached; 0: never.
-        novelty: the largest cosine that a child's embedding may have with one of its island's
-            programs, above 0 and below 1; None for any.
-        novelty_by: what the embeddings are of: ``ngrams`` of their syntax, or the hidden states of
-            the served ``model``, whose cosines are larger; see ``engine.search.novelty``.
+        novelty: which children are refused as near-copies; None for none.
         archive: which archive of MAP-Elites an island's parents are the elites of: ``none``, one
             over ``structure``, or over the features that the ``problem`` names; see
             ``engine.search.features``.
@@ -100,86 +136,79 @@ class SearchSettings:
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0 that needs nothing
             but a parent.
-        operators_policy: how the mix is drawn from: ``fixed``, by the weights, or ``kl_ucb``, a
-            bandit over the operators whose weights are above 0; see ``engine.search.operators``.
+        mix: how an operator is drawn from those whose weights are above 0.
     """
 
-    k: int
-    temperature_min: float
-    temperature_max: float
-    prefer_cached: float
-    novelty: float | None
-    novelty_by: str
-    archive: str
-    failures: int
-    parent: ParentSettings
-    operators: dict[str, float]
-    operators_policy: str
+    k: Whole = Field(ge=1, le=MOST_CHILDREN)
+    temperature_min: Number = Field(gt=0)
+    temperature_max: Number
+    novelty: Annotated[NoveltySettings | None, BeforeValidator(NOVELTY.read)]
+    archive: Archive
+    failures: Whole = Field(ge=0)
+    parent: Annotated[ParentSettings, BeforeValidator(PARENTS.read)]
+    operators: dict[str, Weight]
+    mix: Annotated[MixSettings, BeforeValidator(MIXES.read)]
+
+    @model_validator(mode="after")
+    def _temperatures_ascend(self) -> Self:
+        least, most = self.temperature_min, self.temperature_max
+        must_be = f"at least search.temperature_min ({least})"
+        require(least <= most, "temperature_max", most, must_be)
+        return self
+
+    @model_validator(mode="after")
+    def _can_begin(self) -> Self:
+        weights = self.operators
+        unknown = sorted(set(weights) - set(OPERATORS))
+        if unknown:
+            raise ValueError(
+                f"operators.{unknown[0]} is no key; {did_you_mean(unknown[0], OPERATORS)}"
+            )
+        must_be = "a mix with at least one weight above 0, and a finite sum"
+        require(0 < sum(weights.values()) < math.inf, "operators", weights, must_be)
+        alone = any(weight for name, weight in weights.items() if name not in NEED_MORE)
+        must_be = f"a mix with one that needs no second program, as {' and '.join(NEED_MORE)} do"
+        require(alone, "operators", weights, must_be)
+        return self
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WidthSettings:
-    """How K is chosen; see ``engine.search.width`` and ``engine.search.cost_aware``.
-
-    Attributes:
-        kind: the policy: ``fixed`` (K is ``search.k``), ``turboevolve`` or ``cost_aware``.
-        k_min: the smallest K of ``cost_aware``.
-        k_max: the largest.
-    """
-
-    kind: str
-    k_min: int
-    k_max: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IslandSettings:
+@section
+class IslandSettings(Section):
     """Populations that evolve side by side; see ``engine.search.archipelago``.
 
     Attributes:
-        count: how many a run begins with.
-        migrate_every: iterations of an island after which its best programs join the next one,
-            in a ring; 0 for never.
+        count: how many there are.
+        migrate_every: iterations of an island after which its best programs join its neighbours;
+            0 for never.
         migrants: how many of them.
-        choice: which of those that may call next has the room: they take ``turns``, or ``ucb``,
-            AdaEvolve's; see ``engine.search.parents.islands``.
-        most: how many there may be at last, where further ones are opened; None for ``count``. See
-            ``engine.search.spawning``, for the next two as well.
-        spawn_below: one is opened while a smaller share of all children improve their islands.
-        spawn_every: children that are judged between two that are opened, at least.
+        topology: which islands are neighbours.
     """
 
-    count: int
-    migrate_every: int
-    migrants: int
-    choice: str
-    most: int | None
-    spawn_below: float
-    spawn_every: int
+    count: Whole = Field(ge=1, le=MOST_ISLANDS)
+    migrate_every: Whole = Field(ge=0)
+    migrants: Count
+    topology: Annotated[TopologySettings, BeforeValidator(TOPOLOGIES.read)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PoolSettings:
+@section
+class PoolSettings(Section):
     """What a run starts from besides the problem's initial program; see ``engine.pool``.
 
     Attributes:
         sources: folders of programs, or of other runs.
         most_of_run: how many programs of a run are taken, the best.
-        embedding: what programs are clustered by: ``ngrams`` of their syntax, or the hidden states
-            of the served ``model``.
         mixing: d, the share of a cluster that is exchanged for good programs of others.
         elites: rho, the share of it that is not.
     """
 
     sources: tuple[str, ...]
-    most_of_run: int
-    embedding: str
-    mixing: float
-    elites: float
+    most_of_run: Count
+    mixing: Share
+    elites: Share
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PipelineSettings:
+@section
+class PipelineSettings(Section):
     """What may go on at the same time; see ``engine.loop``.
 
     Attributes:
@@ -195,17 +224,17 @@ class PipelineSettings:
         end_early: whether a child is ended once its program is complete, or can't become one.
     """
 
-    overlap: bool
-    speculate: str
-    ahead: int
-    children: int | None
-    candidates: int | None
-    adaptive: bool
-    end_early: bool
+    overlap: Flag
+    speculate: Speculate
+    ahead: Count
+    children: Count | None
+    candidates: Count | None
+    adaptive: Flag
+    end_early: Flag
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PromptSettings:
+@section
+class PromptSettings(Section):
     """What prompts show, and in which order.
 
     Attributes:
@@ -219,15 +248,15 @@ class PromptSettings:
             ``engine.prompts.alignment``.
     """
 
-    layout: str
-    history_tokens: int
-    growth_tokens: int
-    name_parent: bool
-    align: bool
+    layout: Layout
+    history_tokens: Tokens
+    growth_tokens: Tokens
+    name_parent: Flag
+    align: Flag
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PriceSettings:
+@section
+class PriceSettings(Section):
     """Prices of a million tokens, all in the same currency, whichever it is.
 
     Attributes:
@@ -236,13 +265,13 @@ class PriceSettings:
         generated: of tokens sampled.
     """
 
-    prompt: float
-    cached_prompt: float
-    generated: float
+    prompt: Price
+    cached_prompt: Price
+    generated: Price
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BudgetSettings:
+@section
+class BudgetSettings(Section):
     """When a run ends: whichever comes first, counted over all its sessions; see ``engine.budget``.
 
     Each is None for no limit, but not all of the first four.
@@ -257,17 +286,28 @@ class BudgetSettings:
         prices: what tokens cost.
     """
 
-    candidates: int | None
-    seconds: float | None
-    tokens: int | None
-    money: float | None
-    target: float | None
-    patience: int | None
+    candidates: Annotated[Whole, Field(ge=0, lt=MOST_COUNT)] | None
+    seconds: Annotated[Number, Field(ge=0)] | None
+    tokens: Annotated[Whole, Field(ge=0, lt=MOST_COUNT)] | None
+    money: Annotated[Number, Field(ge=0)] | None
+    target: Number | None
+    patience: Annotated[Whole, Field(ge=1, lt=MOST_COUNT)] | None
     prices: PriceSettings
 
+    @model_validator(mode="after")
+    def _every_run_ends(self) -> Self:
+        ends = (self.candidates, self.seconds, self.tokens, self.money)
+        must_be = "a number, or else one of budget.seconds, budget.tokens and budget.money"
+        require(any(each is not None for each in ends), "candidates", None, must_be)
+        prices = self.prices
+        has_price = prices.prompt or prices.cached_prompt or prices.generated
+        must_be = "null as long as all budget.prices are 0"
+        require(self.money is None or bool(has_price), "money", self.money, must_be)
+        return self
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CascadeSettings:
+
+@section
+class CascadeSettings(Section):
     """How a problem's cheap stages screen candidates; see ``engine.evaluation.screen``.
 
     Attributes:
@@ -278,14 +318,14 @@ class CascadeSettings:
             fully evaluated ones times ``engine.evaluation.screen.WINDOWS``, once for each window.
     """
 
-    keep: float
-    audit: float
-    correlation_min: float
-    window: int
+    keep: Number = Field(gt=0, le=1)
+    audit: Number = Field(ge=0.001, le=1)
+    correlation_min: Number = Field(ge=-1, le=1)
+    window: Whole = Field(ge=FEWEST_SCORES, le=MOST_SCORES)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvaluationSettings:
+@section
+class EvaluationSettings(Section):
     """How candidates are evaluated.
 
     Attributes:
@@ -294,13 +334,13 @@ class EvaluationSettings:
         cascade: how cheap stages screen candidates.
     """
 
-    workers: int
-    strict: bool
+    workers: Whole = Field(ge=1, le=MOST_WORKERS)
+    strict: Flag
     cascade: CascadeSettings
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunSettings:
+@section
+class RunSettings(Section):
     """Everything that one run is configured with.
 
     Attributes:
@@ -314,10 +354,10 @@ class RunSettings:
     """
 
     problem: str
-    data: str | None
+    data: Text | None
     model: ModelSettings
     search: SearchSettings
-    width: WidthSettings
+    width: Annotated[WidthSettings, BeforeValidator(WIDTHS.read)]
     islands: IslandSettings
     pool: PoolSettings
     pipeline: PipelineSettings
@@ -325,6 +365,86 @@ class RunSettings:
     budget: BudgetSettings
     evaluation: EvaluationSettings
     cache: CacheSettings
-    runs: str
+    runs: Text
     name: str | None
-    seed: int
+    seed: Whole = Field(ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _name_is_a_folders(self) -> Self:
+        must_be = f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null"
+        require(self.name is None or _is_folder_name(self.name), "name", self.name, must_be)
+        return self
+
+    @model_validator(mode="after")
+    def _operators_fit_the_model(self) -> Self:
+        is_mutation = self.model.kind == "mutation"
+        must_be = (
+            "0 with model=mutation, which only knows operator mutation"
+            if is_mutation
+            else "0 with a language model; give model=mutation"
+        )
+        for name, weight in self.search.operators.items():
+            fits = not weight or (name == "mutation") is is_mutation
+            require(fits, f"search.operators.{name}", weight, must_be)
+        return self
+
+    @model_validator(mode="after")
+    def _mutation_has_no_language_model(self) -> Self:
+        is_mutation = self.model.kind == "mutation"
+        cache, engine = self.cache.kind, self.model.engine
+        must_be = "none with model=mutation, which computes no KV"
+        require(not is_mutation or cache == "none", "cache.kind", cache, must_be)
+        must_be = "empty with model=mutation, which is not vLLM's"
+        require(not is_mutation or not engine, "model.engine", engine, must_be)
+        return self
+
+    @model_validator(mode="after")
+    def _no_drafts_of_infills(self) -> Self:
+        infill = self.search.operators.get("infill")
+        drafts = [key for key in self.model.engine if key.startswith("spec")]
+        must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM can't ban tokens in drafts"
+        require(not (drafts and infill), "search.operators.infill", infill, must_be)
+        return self
+
+    @model_validator(mode="after")
+    def _costs_are_learned_from_answers_of_their_own(self) -> Self:
+        policy, lists = self.width.policy, self.search.operators.get("verbalized")
+        must_be = (
+            "fixed or turboevolve with operator verbalized: what a call costs is learned from "
+            "children that have an answer each"
+        )
+        require(policy != "cost_aware" or not lists, "width.policy", policy, must_be)
+        return self
+
+
+_ADAPTER = TypeAdapter(RunSettings)
+
+
+def settings_of(values: object) -> RunSettings:
+    """Return the settings that a nested mapping is, with every key of them.
+
+    Raises:
+        UserError: in a line, the key that is wrong, its value and what it must be.
+    """
+    try:
+        return _ADAPTER.validate_python(values)
+    except ValidationError as error:
+        raise UserError(in_a_line(error, kind=RunSettings)) from error
+
+
+def _is_loopback(server: str) -> bool:
+    host, _, port = server.partition(":")
+    return (
+        host == "127.0.0.1"
+        and re.fullmatch("[1-9][0-9]{0,4}", port) is not None
+        and int(port) < 1 << 16
+    )
+
+
+def _is_folder_name(name: str) -> bool:
+    return (
+        name not in ("", ".", "..")
+        and "/" not in name
+        and name.isprintable()
+        and len(name.encode()) <= _NAME_BYTES
+    )

@@ -1,7 +1,7 @@
 """Sweeps: a run for every combination of values, one after the other.
 
-Each is a process of its own, which gives it the whole machine and leaves the next one nothing. The
-runs lie in one folder, ``name`` under ``runs``, each under the values that set it apart.
+Each run is a process of its own: it has the whole machine, and the next one starts afresh. The runs
+lie in one folder, ``name`` under ``runs``, each named by the values that set it apart.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from pydantic import ValidationError
 
 from engine import config
-from engine.bounds import check
 from engine.core import UserError
+from engine.interrupt import handled
+from engine.section import in_a_line
 from engine.settings import RunSettings
 
 _INTERRUPTED = 130
@@ -40,12 +41,13 @@ def sweep(arguments: Sequence[str]) -> int:
         raise UserError(f"{parent} exists; give another name=")
     names = _names(jobs, settings)
     codes = []
-    with _Processes() as processes:
+    processes = _Processes()
+    with handled(processes.hear, signal.SIGINT, signal.SIGTERM):
         for number, (job, name) in enumerate(zip(jobs, names, strict=True), start=1):
             _log.info("run %d of %d: %s", number, len(jobs), name)
             place = (f"runs={config.quoted(str(parent))}", f"name={config.quoted(name)}")
             codes.append(processes.run([sys.executable, "-m", "engine.run", *job, *place]))
-            if processes.is_told or codes[-1] == _INTERRUPTED:
+            if processes.told or codes[-1] == _INTERRUPTED:
                 return _INTERRUPTED  # Ctrl-C ends the sweep, not one run of it
     return next((code for code in codes if code != 0), 0)
 
@@ -66,53 +68,36 @@ def _names(jobs: Sequence[Sequence[str]], settings: Sequence[RunSettings]) -> li
         raise UserError(f"{count} runs of the sweep would be named {name!r}; give a value once")
     for name, each in zip(names, settings, strict=True):
         try:
-            check(replace(each, name=name))
-        except UserError as error:
-            raise UserError(f"a sweep names its runs by the values that differ: {error}") from error
+            replace(each, name=name)
+        except ValidationError as error:
+            line = in_a_line(error, kind=RunSettings)
+            raise UserError(f"a sweep names its runs by the values that differ: {line}") from error
     return names
 
 
 class _Processes:
-    """Runs one process after the other, and outlives each of them; a context manager.
+    """Runs one process after the other, and outlives each of them.
 
-    A signal is for the process that runs to heed, and the sweep ends with that. A terminal sends
-    Ctrl-C to both; SIGTERM is handed on.
+    A signal ends the running process, and with it the sweep. A terminal sends Ctrl-C to both;
+    SIGTERM is handed on.
     """
 
     def __init__(self) -> None:
-        self._told: list[int] = []
+        self.told: list[int] = []  # signals that have come
         self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def is_told(self) -> bool:
-        """Whether a signal has come."""
-        return bool(self._told)
 
     def run(self, command: Sequence[str]) -> int:
         """Return the exit code of a process, once it has ended."""
         with subprocess.Popen(command) as process:
             self._process = process
-            if signal.SIGTERM in self._told:  # while it was being started
+            if signal.SIGTERM in self.told:  # while it was being started
                 process.terminate()
             code = process.wait()
             self._process = None
             return code
 
-    def __enter__(self) -> Self:
-        signals = (signal.SIGINT, signal.SIGTERM)
-        self._before = {each: signal.signal(each, self._hear) for each in signals}
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler)
-
-    def _hear(self, number: int, frame: object) -> None:
-        self._told.append(number)
+    def hear(self, number: int, frame: object) -> None:
+        """Take in a signal."""
+        self.told.append(number)
         if number == signal.SIGTERM and self._process is not None:
             self._process.terminate()

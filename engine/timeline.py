@@ -1,117 +1,167 @@
-"""The timeline: who was busy when, and who waited for what, in a file of the run's folder.
+"""The timeline: who was busy when, and how long the queues were, as a trace in the run's folder.
 
-Covers: recording spans and queue lengths from several threads, at about a microsecond each and in
-bounded memory, and going on with the file of a run that was killed. Does not cover the file's
-format (``engine.timeline_file``) or what the records mean for the run (``engine.report.trace``).
+Covers: recording spans and queue lengths from several threads at about a microsecond each, reading
+them back, and going on with the file of a run that was killed. Does not cover what they mean for
+the run (``engine.report.clock``).
 
-Records reach the file when the buffer is full and at each flush. A kill loses what came after the
-last flush, no more: a span that is open at a flush is written up to that moment, so one that lasts
-longer is a row of pieces that touch.
+The file is a Chrome trace that ``chrome://tracing`` and https://ui.perfetto.dev open, also while
+the run goes on: the JSON Array Format of Google's "Trace Event Format" (document
+1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU on docs.google.com), one event a line. That format
+lets the closing bracket be left out, so the file only ever grows. A kill loses the spans that were
+open, and about a second of what was recorded last.
 """
 
 from __future__ import annotations
 
+import enum
 import logging
-import struct
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Annotated, Literal, Self
 
-import numpy as np
+import msgspec
 
 from engine.core import UserError
-from engine.timeline_file import MODEL, RECORD, Activity, Kind, Queue, mend
 
-_pack = struct.Struct("<qqiHBB").pack
-_SPAN, _NO_ITERATION = int(Kind.SPAN), -1
-_MOST_BUFFERED = 4096 * RECORD.itemsize  # bytes
+TIMELINE = "timeline.json"
+"""Name of the file in a run's folder."""
+
+MODEL = 1
+"""Thread of the model's events."""
+
+EVALUATORS = 2
+"""Thread of evaluator 0; evaluator n has thread EVALUATORS + n."""
+
+OPENED = "session opened"
+"""Name of the event that begins a session."""
+
+_HEAD, _END = b"[\n", b",\n"  # of the file, of each line
 _log = logging.getLogger(__name__)
+
+Microseconds = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Activity(enum.StrEnum):
+    """What a track can do."""
+
+    STEP = "step"  # the engine's step: prefill and decode
+    AWAIT_EVALUATIONS = "await evaluations"  # nothing to decode until verdicts are in
+    AWAIT_PARENT = "await parent"  # nothing to decode until a parent is chosen, its prompt composed
+    EVALUATE = "evaluate"  # a candidate is run and scored
+
+
+class Queue(enum.StrEnum):
+    """What is counted."""
+
+    CHILDREN = "children"  # at the model
+    CANDIDATES = "candidates"  # at the evaluators
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A line of the file.
+
+    Attributes:
+        ph: a span ("X"), a queue's length ("C"), a session's begin or end ("i") or a name ("M").
+        name: the `Activity` of a span, the `Queue` that was counted, or what else happened.
+        pid: always 1.
+        tid: `MODEL`, or that of an evaluator.
+        ts: when, in us of an axis that begins with the run's first session; the time between two
+            sessions is left out.
+        dur: of a span, in us.
+        args: the iteration that a span is for, the length of a queue, or a thread's name.
+    """
+
+    ph: Literal["X", "C", "i", "M"]
+    name: str
+    pid: int
+    tid: int
+    ts: Microseconds
+    dur: Microseconds = 0
+    args: dict[str, int | str] = {}
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Event).decode
 
 
 class Track:
     """One row of the timeline, which does one thing at a time; made by `Timeline`.
 
-    Methods may be called from any thread, though a track whose spans overlap makes little sense:
-    what overlaps a span that was recorded before is cut off.
+    Methods may be called from any thread. What overlaps a span that was recorded before is cut off.
     """
 
-    def __init__(self, timeline: Timeline, number: int, began: int) -> None:
+    def __init__(self, timeline: Timeline, tid: int) -> None:
         self._timeline = timeline
         self._lock = timeline._lock
-        self._now = timeline.now
-        self._put = timeline._put
-        self.number = number
-        self._recorded = began  # ns; nothing is recorded twice before this
-        self._doing = 0  # 0: nothing
-        self._iteration = _NO_ITERATION
+        self._tid = tid
+        self._recorded = timeline.now()  # no later span begins before this
+        self._doing: Activity | None = None
         self._since = 0
+        self._args: dict[str, int | str] = {}
 
-    def begin(self, activity: Activity, *, iteration: int = _NO_ITERATION) -> Self:
+    def begin(self, activity: Activity, *, iteration: int | None = None) -> Self:
         """Do ``activity`` from now on, instead of what was done until now.
 
         As a context manager, it ends with the block.
         """
         with self._lock:
-            now = self._now()
-            self._cut(now)
-            self._doing, self._iteration, self._since = activity, iteration, now
-        self._timeline._relieve()
+            self._since = self._finish()
+            self._doing = activity
+            self._args = {} if iteration is None else {"iteration": iteration}
         return self
 
     def end(self) -> None:
         """Do nothing from now on; nothing happens if nothing was done."""
         with self._lock:
-            self._cut(self._now())
-            self._doing = 0
-        self._timeline._relieve()
+            self._finish()
 
-    def add(
-        self, activity: Activity, *, start: int, end: int, iteration: int = _NO_ITERATION
-    ) -> None:
-        """Record a span that is over, in ns as `Timeline.now` returns them.
-
-        Raises:
-            ValueError: it ends before it starts.
-        """
-        if end < start:
-            raise ValueError(f"Expected an end at {start} ns or later but it is {end}")
+    def add(self, activity: Activity, seconds: float) -> None:
+        """Record that ``activity`` was done for ``seconds`` until now."""
         with self._lock:
-            self._span(activity, start, end, iteration)
-        self._timeline._relieve()
+            now = self._timeline.now()
+            self._span(activity, now - int(seconds * 1e6), now, {})
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
-    def _cut(self, now: int) -> None:
-        """Record what is not yet recorded of the open span, up to ``now``; the lock is held."""
-        if self._doing:
-            self._span(self._doing, self._since, now, self._iteration)
+    def _finish(self) -> int:
+        """Record what was done until now, and return the time; the lock is held."""
+        now = self._timeline.now()
+        if self._doing is not None:
+            self._span(self._doing, self._since, now, self._args)
+            self._doing = None
+        return now
 
-    def _span(self, activity: int, start: int, end: int, iteration: int) -> None:
-        if start < self._recorded:
-            start = self._recorded
+    def _span(self, activity: str, start: int, end: int, args: dict[str, int | str]) -> None:
+        # Viewers draw the slices of a thread only if they nest or follow each other.
+        start = max(start, self._recorded)
         if start < end:
             self._recorded = end
-            self._put(_pack(start, end, iteration, self.number, _SPAN, activity))
+            self._timeline._events.append(
+                Event(
+                    ph="X",
+                    name=activity,
+                    pid=1,
+                    tid=self._tid,
+                    ts=start,
+                    dur=end - start,
+                    args=args,
+                )
+            )
 
 
 class Timeline:
     """Records one session of a run; a context manager.
 
-    Every method may be called from any thread. A thread of its own writes the file once in
-    ``flush_seconds``. If the file can't be written any more, that is logged once and the rest is
-    not recorded: a run doesn't end for its timeline.
+    Every method may be called from any thread, and none waits for the disk: a thread of its own
+    writes the file once in ``flush_seconds``. If the file can't be written any more, that is logged
+    once and the rest is not recorded: a run doesn't end for its timeline.
     """
 
     def __init__(
@@ -123,123 +173,143 @@ class Timeline:
     ) -> None:
         """Begin a session at the end of the file ``path``, which is made if there is none.
 
-        What a death cut off in the middle of a record is removed first.
+        What a death cut off in the middle of a line is removed first.
 
         Args:
             path: the file; by custom `TIMELINE` in the run's folder.
-            flush_seconds: the most that a death loses.
+            flush_seconds: between two writes.
             clock: ns from any origin, never going back.
 
         Raises:
             UserError: the file can't be read or written.
         """
         try:
-            began = mend(path)
+            began = _mend(path)
             self._file = path.open("ab", buffering=0)
         except OSError as error:
             raise UserError(f"timeline {path} can't be written: {error.strerror}") from error
         self._clock = clock
-        self._origin = clock() - began
-        self._began = began
+        self._origin = clock() - began * 1000
         self._lock = threading.Lock()  # of all that is recorded; held for a microsecond
-        self._writing = threading.Lock()  # of the file
-        self._buffer = bytearray()
-        self._tracks: dict[int, Track] = {}
-        self._counts: dict[int, int] = {}
+        self._events: list[Event] = []  # not yet written
+        self._counts: dict[Queue, int] = {}
         self._writable = True
         self._closing = threading.Event()
-        self._mark(Kind.OPENED, began)
-        self.model = self._track(MODEL)
+        self._put("i", OPENED)
+        self.model = self._track(MODEL, "model")
         self._thread = threading.Thread(
-            target=self._flush_regularly, args=(flush_seconds,), name="timeline", daemon=True
+            target=self._write_regularly, args=(flush_seconds,), name="timeline", daemon=True
         )
         self._thread.start()
 
     def now(self) -> int:
-        """Return the time on the timeline, in ns."""
-        return self._clock() - self._origin
+        """Return the time on the timeline, in us."""
+        return (self._clock() - self._origin) // 1000
 
     def evaluator(self, number: int) -> Track:
-        """Return the track of evaluator ``number``, which counts from 0; always the same one.
-
-        Raises:
-            ValueError: the number is below 0 or above 65534.
-        """
-        if not 0 <= number < np.iinfo(np.uint16).max:
-            raise ValueError(f"Expected an evaluator from 0 to 65534 but it is {number}")
-        return self._track(number + 1)
+        """Return a track for evaluator ``number``, which counts from 0; ask once for each."""
+        return self._track(EVALUATORS + number, f"evaluator {number}")
 
     def count(self, queue: Queue, length: int) -> None:
         """Record that ``queue`` holds ``length`` entries now; not if it held as many before."""
-        with self._lock:
-            if self._counts.get(queue) != length:
-                self._counts[queue] = length
-                now = self.now()
-                self._put(_pack(now, now, length, MODEL, Kind.COUNT, queue))
-        self._relieve()
-
-    def flush(self) -> None:
-        """Write to the file what was recorded, open spans up to now."""
-        with self._writing:
-            with self._lock:
-                now = self.now()
-                for track in self._tracks.values():
-                    track._cut(now)
-                records, self._buffer = self._buffer, bytearray()
-            self._write(records)
+        if self._counts.get(queue) != length:
+            self._counts[queue] = length
+            self._put("C", queue, args={"in flight": length})
 
     def close(self) -> None:
         """End open spans and the session; idempotent. What comes later is not recorded."""
+        if self._closing.is_set():
+            return
         self._closing.set()
         self._thread.join()
-        if not self._file.closed:
-            self._mark(Kind.CLOSED, self.now())
-            self.flush()
-            with self._writing:
-                self._writable = False
-                self._file.close()
+        self.model.end()
+        self._put("i", "session closed")
+        self._write()
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _track(self, number: int) -> Track:
+    def _track(self, tid: int, name: str) -> Track:
+        self._put("M", "thread_name", tid=tid, args={"name": name})
+        return Track(self, tid)
+
+    def _put(
+        self,
+        ph: Literal["C", "i", "M"],
+        name: str,
+        *,
+        tid: int = MODEL,
+        args: dict[str, int | str] | None = None,
+    ) -> None:
+        event = Event(ph=ph, name=name, pid=1, tid=tid, ts=self.now(), args=args or {})
         with self._lock:
-            if number not in self._tracks:
-                self._tracks[number] = Track(self, number, self._began)
-                now = self.now()
-                self._put(_pack(now, now, 0, number, Kind.TRACK, 0))
-            return self._tracks[number]
+            self._events.append(event)
 
-    def _mark(self, kind: Kind, moment: int) -> None:
-        with self._lock:
-            self._put(_pack(moment, moment, 0, MODEL, kind, 0))
-
-    def _put(self, record: bytes) -> None:
-        """Keep a record until the next flush; the lock is held."""
-        self._buffer += record
-
-    def _relieve(self) -> None:
-        """Flush a full buffer; whoever filled it waits for the disk, so that memory is bounded."""
-        if len(self._buffer) >= _MOST_BUFFERED:
-            self.flush()
-
-    def _flush_regularly(self, seconds: float) -> None:
+    def _write_regularly(self, seconds: float) -> None:
         while not self._closing.wait(seconds):
-            self.flush()
+            self._write()
 
-    def _write(self, records: bytearray) -> None:
-        """Write whole records, or log why not and write none again; ``_writing`` is held."""
+    def _write(self) -> None:
+        """Write what was recorded as whole lines, or log why not and write none again."""
+        with self._lock:
+            events, self._events = self._events, []
+        lines = b"".join([_encode(event) + _END for event in events])
         try:
-            while records and self._writable:
-                del records[: self._file.write(records)]  # a file may take less than it is given
+            while lines and self._writable:
+                lines = lines[self._file.write(lines) :]  # it may take less than it is given
         except OSError as error:
             self._writable = False
             _log.warning("the timeline ends here: %s can't be written: %s", self._file.name, error)
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """Yield what a file holds, in the order in which it was recorded: a span at its end.
+
+    The file may be one that is still written, or one that a death cut off; it is read as far as it
+    is sound.
+
+    Raises:
+        UserError: the file can't be read.
+    """
+    try:
+        for event, _ in _sound_lines(path):
+            yield event
+    except OSError as error:
+        raise UserError(f"timeline {path} can't be read: {error.strerror}") from error
+
+
+def _sound_lines(path: Path) -> Iterator[tuple[Event, int]]:
+    """Yield the events before the first unsound line, each with the place where its line ends.
+
+    After a power cut, a file may hold anything where lines were to be.
+    """
+    with path.open("rb") as file:
+        end = len(file.readline())
+        for line in file:
+            if not line.endswith(_END):
+                return
+            try:
+                event = _decode(line.removesuffix(_END))
+            except msgspec.MsgspecError:
+                return
+            end += len(line)
+            yield event, end
+
+
+def _mend(path: Path) -> int:
+    """Cut off what follows the last sound line; return the time at which the next session begins.
+
+    That is the end of the last event, in us, and 0 for a file that is made here.
+    """
+    last, size = 0, 0
+    if path.exists():
+        for event, end in _sound_lines(path):
+            last, size = max(last, event.ts + event.dur), end
+        os.truncate(path, size)
+    if not size:
+        path.write_bytes(_HEAD)
+    return last

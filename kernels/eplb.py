@@ -8,7 +8,7 @@ Loads, (L, E) float64, count the tokens sent to each expert and are finite and n
 The measure is that of the public EPLB evaluator (Cheng et al., Barbarians at the Gate), which reads
 only two of the three arrays of a plan; `find_fault` makes sure that all three say the same.
 
-Does not cover: the loads themselves (``kernels.eplb_loads``), times, and making a plan.
+Does not cover: the loads themselves (``evaluators/eplb``), times, and making a plan.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ does not matter, as every metric is the same after a rising linear map of either
 
 Pearson's r and Precision@5: PACEvolve++, section 4.1.3, which leaves ties open; the rules for them
 are with the functions below. Pearson's r itself is `kernels.signal.correlation`: 0 where either
-array is constant. Does not cover the data and how they are split (``kernels.fitness_data``,
-``kernels.fitness_cases``).
+array is constant. Does not cover the data and how they are split
+(``evaluators/protein_fitness``).
 """
 
 from __future__ import annotations

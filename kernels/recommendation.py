@@ -9,7 +9,7 @@ NDCG@10, Hit Rate@10, MRR and the mean of the three as the score: PACEvolve++, s
 same two at 50: its table 3. The paper names the metrics without writing them out; the formulas
 here are the usual ones. Every metric is a mean of values in [0, 1]; against exact arithmetic its
 error is below (users + 4) 2^-53. Does not cover the data and how they are split
-(``kernels.recommendation_data``, ``kernels.recommendation_cases``).
+(``evaluators/sequential_recommendation``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Metrics of the ``signal`` problems: one filtered signal against its noisy and clean versions.
 
 Every array is one-dimensional, C-contiguous float64 of one common length m >= 1, and already
-aligned: ``output[j]`` belongs to ``noisy[j]`` and ``clean[j]`` (see ``kernels.signal_cases`` for
-the delay). `measure` checks the lengths; the functions below it take them as given.
+aligned: ``output[j]`` belongs to ``noisy[j]`` and ``clean[j]`` (see ``evaluators/signal`` for the
+delay). `measure` checks the lengths; the functions below it take them as given.
 
 The metrics are those of the evaluator of OpenEvolve's ``signal_processing`` example, whose cost is
 J = 0.3 S + 0.2 L_recent + 0.2 L_avg + 0.3 R. Amplitudes have the unit of the signal; S and R are

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine import program as programs
+from engine import syntax
 from engine.core import INITIAL
+from engine.syntax.key import program_key
 
 SECONDS = 240.0
 """How long one command may take on a machine that is busy with something else."""
@@ -96,7 +97,7 @@ def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the events of a run by kind, in the order they were written."""
     events: dict[str, list[dict[str, Any]]] = {
         kind: []
-        for kind in ("session", "seed", "call", "child", "verdict", "screen_off", "given_up")
+        for kind in ("session", "seed", "call", "child", "verdict", "switched_off", "given_up")
     }
     with sqlite3.connect(folder / "run.db") as db:
         for kind, body in db.execute("SELECT kind, body FROM events ORDER BY seq"):
@@ -121,18 +122,26 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
     assert len(events["verdict"]) == len(verdicts) == candidates + len(first)
     assert set(verdicts) == first | {child["id"] for child in evaluated}
     assert len(events["child"]) == len(children) == sum(call["k"] for call in events["call"])
-    keys = Counter(programs.program_key(_tree(child["program"])) for child in evaluated)
+    keys = Counter(program_key(_tree(child["program"]["text"])) for child in evaluated)
     assert set(keys.values()) <= {1}, "a program was evaluated twice"
     for child in children.values():
-        assert verdicts[child["parent"]]["score"] is not None
+        assert verdicts[child["parent"]]["evaluation"]["score"] is not None
 
-    scores = [verdict["score"] for verdict in verdicts.values() if verdict["score"] is not None]
+    scores = [
+        verdict["evaluation"]["score"]
+        for verdict in verdicts.values()
+        if verdict["evaluation"]["score"] is not None
+    ]
     assert summary["children"] == len(children)
     assert summary["candidates"] == candidates
-    began = [verdicts[each]["score"] for each in first if verdicts[each]["score"] is not None]
+    began = [
+        verdicts[each]["evaluation"]["score"]
+        for each in first
+        if verdicts[each]["evaluation"]["score"] is not None
+    ]
     assert summary["valid"] == len(scores) - len(began)
     assert summary["best_score"] == max(scores)
-    assert summary["initial_score"] == verdicts[INITIAL]["score"]
+    assert summary["initial_score"] == verdicts[INITIAL]["evaluation"]["score"]
     assert summary["unevaluated"] == 0
     assert summary["refused"] == Counter(
         child["refusal"] for child in children.values() if child["refusal"] is not None
@@ -157,6 +166,6 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
 
 
 def _tree(program: str) -> Any:
-    tree = programs.parse(program)
+    tree = syntax.parse(program)
     assert tree is not None
     return tree

@@ -12,10 +12,10 @@ from engine.core import INITIAL, Evaluation
 from engine.problem import load_problem
 from engine.store import Session, Verdict, create_run
 
-# A loaded machine is no failure. The same examples each time, so that a change that passes still
-# does when it lands; ``make test-all`` looks for new ones.
-hypothesis_settings.register_profile("same", deadline=None, derandomize=True)
-hypothesis_settings.register_profile("new", deadline=None)
+# A loaded machine is no failure. The same few examples each time, so that a change that passes
+# still does when it lands; ``make test-all`` looks for new ones.
+hypothesis_settings.register_profile("same", deadline=None, derandomize=True, max_examples=30)
+hypothesis_settings.register_profile("new", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("same")
 
 
@@ -31,7 +31,7 @@ def recorded_run(tmp_path: Path) -> Path:
         write_config=lambda path: config.save(settings, path),
         events=[
             Session(number=0, engine="0", fingerprint=problem.fingerprint),
-            Verdict.of(INITIAL, evaluation, program=problem.initial_program),
+            Verdict(candidate=INITIAL, evaluation=evaluation, program=problem.initial_program),
         ],
     )
     return folder

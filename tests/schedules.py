@@ -2,7 +2,8 @@
 
 The log, the search, the prompts, the cascade, the decoder and its thread are the real ones. The
 model writes at a pace that chance chooses and may die; verdicts come after delays, some very late
-and some as crashes; the process may die before or after any event is written, or be asked to stop.
+and some as crashes; the process may be asked to stop, or die before or after any event is written,
+whether it is committed or not.
 """
 
 from __future__ import annotations
@@ -16,36 +17,49 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-import numpy as np
-from numpy.typing import NDArray
+from inline import Inline
 from table_fan import TableFan
 
-from engine.bounds import CHOICES, EMBEDDINGS, LAYOUTS, OPERATORS_POLICIES, SPECULATION, WIDTHS
 from engine.core import (
     INITIAL,
     Candidate,
     ChatFrame,
     Evaluation,
     Failure,
+    Feature,
     Generation,
     Problem,
     Prompt,
 )
+from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
-from engine.loop import Loop
+from engine.problem import load_problem
 from engine.prompts import Crossover, Repair, Rewrite, Verbalized
 from engine.restore import archive_features, restore, told_cascade
 from engine.search.features import cell_of
-from engine.settings import RunSettings
-from engine.store import Event, EventLog, Recorded, RunHistory, Session, Verdict, create_run
-from engine.timeline import Timeline
-from engine.timeline_file import TIMELINE
+from engine.search.mixes import MIXES
+from engine.search.novelty import NOVELTY
+from engine.search.widths import WIDTHS, WidthSettings
+from engine.settings import Layout, RunSettings
+from engine.store import (
+    Event,
+    EventLog,
+    Recorded,
+    RunHistory,
+    Session,
+    Verdict,
+    create_run,
+    read_log,
+)
+from engine.syntax import read
+from engine.timeline import TIMELINE, Timeline
 
+NEAR_COPIES = NOVELTY.read({"policy": "cosine", "threshold": 0.999})
 AMPLE = 1 << 20
 """Room in the context for whatever a prompt is to show."""
 _MOST_EVENTS = 60  # of a session that dies or is stopped
@@ -124,34 +138,44 @@ class Life:
     steps: int
 
 
+def small_problem(defaults: RunSettings) -> Problem:
+    """Return the default problem with a task that any schedule's context has room for."""
+    whole = load_problem(Path(defaults.problem))
+    quick = replace(whole.stages[0], name="quick")
+    return replace(
+        whole,
+        statement="Do.",
+        entry_point="f",
+        stages=(quick, *whole.stages),
+        features=(Feature(name="score", low=0, high=1, bins=8),),
+    )
+
+
 def drawn(seed: int, defaults: RunSettings) -> Schedule:
     """Return a schedule."""
     rng, others = random.Random(seed), random.Random(f"archive of {seed}")
+    operators = _operators(seed)
     settings = replace(
         defaults,
         search=replace(
             defaults.search,
             k=rng.randint(1, 6),
-            prefer_cached=rng.choice([0.0, 0.0, 0.0, 0.3]),
-            novelty=rng.choice([None, None, None, 0.999]),
-            novelty_by=random.Random(f"novelty of {seed}").choice(EMBEDDINGS),
+            novelty=rng.choice([None, None, None, NEAR_COPIES]),
             failures=rng.randint(0, 2),
             archive=others.choice(["none", "none", "problem"]),
-            **_operators(seed),
+            **operators,
         ),
-        width=replace(defaults.width, kind=rng.choice(WIDTHS), k_min=1, k_max=6),
+        width=_width(rng, operators),
         islands=replace(
             defaults.islands,
             count=rng.randint(1, 4),
             migrate_every=rng.randint(0, 3),
             migrants=rng.randint(1, 2),
-            choice=others.choice(CHOICES),
-            **_further_islands(seed),
         ),
         pipeline=replace(
             defaults.pipeline,
             overlap=rng.random() < 0.85,
-            speculate=rng.choice([*SPECULATION, "true"]),
+            speculate=rng.choice(["true", "false", "auto", "true"]),
             ahead=rng.randint(1, 3),
             children=rng.choice([None, rng.randint(1, 12)]),
             candidates=rng.choice([None, rng.randint(1, 8)]),
@@ -159,7 +183,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         ),
         prompts=replace(
             defaults.prompts,
-            layout=rng.choice(LAYOUTS),
+            layout=rng.choice(get_args(Layout)),
             history_tokens=rng.choice([0, 300, 2000]),
             growth_tokens=rng.choice([0, 200]),
             name_parent=rng.random() < 0.5,
@@ -195,10 +219,17 @@ def _guessing(schedule: Schedule) -> Schedule:
     settings = replace(
         settings,
         pipeline=pipeline,
-        islands=replace(settings.islands, count=1, most=None if settings.seed % 10 else 2),
+        islands=replace(settings.islands, count=1),
         prompts=replace(settings.prompts, history_tokens=2000),
     )
     return replace(schedule, settings=settings, context=AMPLE, step=0.0, verdict=0.02)
+
+
+def _width(rng: random.Random, operators: Mapping[str, Any]) -> WidthSettings:
+    policy = rng.choice(["fixed", "turboevolve", "cost_aware"])
+    if policy == "cost_aware" and "verbalized" not in operators["operators"]:
+        return WIDTHS.read({"policy": policy, "k_max": 6})
+    return WIDTHS.read({"policy": policy.replace("cost_aware", "fixed")})
 
 
 def _operators(seed: int) -> dict[str, Any]:
@@ -209,17 +240,7 @@ def _operators(seed: int) -> dict[str, Any]:
         others["verbalized"] = lists.choice([0.5, 4.0])
     return {
         "operators": {"rewrite": 1.0, **others},
-        "operators_policy": rng.choice(OPERATORS_POLICIES),
-    }
-
-
-def _further_islands(seed: int) -> dict[str, Any]:
-    """Return whether further islands are opened; if so, soon, as these runs are short."""
-    rng = random.Random(f"further islands of {seed}")
-    return {
-        "most": rng.choice([None, None, 4, 6]),
-        "spawn_below": rng.choice([0.4, 1.0]),
-        "spawn_every": rng.randint(1, 12),
+        "mix": MIXES.read({"policy": rng.choice(["fixed", "kl_ucb"])}),
     }
 
 
@@ -248,22 +269,24 @@ def live(schedule: Schedule, problem: Problem, folder: Path) -> Life:
             if number:
                 recorder.record(Session(number=number, engine="0", fingerprint="f"))
             with _unless_it_dies(end):
-                _loop(schedule, problem, folder, restored, recorder, model, rng)
+                _loop(schedule, problem, log, folder, restored, recorder, model, rng)
             steps += model.steps
-            events = list(log.events())
-    return Life(events=events, history=restored.state.history, asked=asked, steps=steps)
+    return Life(
+        events=list(read_log(folder)), history=restored.state.history, asked=asked, steps=steps
+    )
 
 
 def first_verdict(settings: RunSettings, problem: Problem, evaluation: Evaluation) -> Verdict:
     """Return the verdict on a small initial program, in its cell."""
     program = "def f(x):\n    return x\n"
-    cell = cell_of(program, evaluation, features=archive_features(settings, problem))
-    return Verdict.of(INITIAL, evaluation, program=program, cell=cell)
+    cell = cell_of(read(program), evaluation, features=archive_features(settings, problem))
+    return Verdict(candidate=INITIAL, evaluation=evaluation, program=program, cell=cell)
 
 
 def _loop(
     schedule: Schedule,
     problem: Problem,
+    log: EventLog,
     folder: Path,
     restored: Any,
     recorder: Recorder,
@@ -281,17 +304,19 @@ def _loop(
         if isinstance(operator, Doubtful):
             operator.share = schedule.hopeless
     with Timeline(folder / TIMELINE) as timeline, LatePool(schedule, rng, ring=bell.set) as pool:
-        Loop(
+        evolve(
+            syntax=Inline(),
             settings=settings,
             restored=restored,
             record=recorder.record,
+            commit=log.commit,
             operators=operators,
             evaluator=told_cascade(settings, problem, restored.state.history, pool),
             stopped=recorder.is_stopped,
             timeline=timeline,
             bell=bell,
             **parts,
-        ).run()
+        )
 
 
 @contextlib.contextmanager
@@ -391,7 +416,6 @@ class Model:
     """A language model, one character a token, that writes at random speed."""
 
     block_size = 16
-    hidden_size = 64
 
     def __init__(
         self, schedule: Schedule, rng: random.Random, *, number: int, asked: list[Asked]
@@ -412,17 +436,6 @@ class Model:
 
     def chat_frame(self, *, system: str) -> ChatFrame:
         return ChatFrame(opening=f"{system}\n", closing="<answer>", turn="<turn>")
-
-    def mean_hidden_states(self, prompts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Return a vector for each text, one of 64; the children go on meanwhile."""
-        assert threading.current_thread().name == "decoder"
-        self.step()
-        kinds = [digest("kind", tuple(each))[0] % 64 for each in prompts]
-        vectors = [np.random.default_rng(kind).normal(size=self.hidden_size) for kind in kinds]
-        return np.array(vectors, dtype=np.float32)
-
-    def cached_tokens(self, token_ids: Sequence[int]) -> int:
-        return digest(tuple(token_ids[-60:]))[0]
 
     def load(self) -> EngineLoad:
         chance = self._loads
@@ -446,7 +459,7 @@ class Model:
         """Let each child write some lines or none; the step takes a second of the engine's."""
         if self._schedule.step:
             time.sleep(self._rng.random() * self._schedule.step)
-        self._fans = [fan for fan in self._fans if fan.request_ids]
+        self._fans = [fan for fan in self._fans if fan.indices]
         running = sum(len(fan.indices) for fan in self._fans)
         self.steps += running > 0
         for fan in self._fans:

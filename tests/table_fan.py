@@ -32,20 +32,12 @@ class TableFan:
         self._finished: list[Generation] = []
 
     @property
-    def request_ids(self) -> tuple[str, ...]:
-        return tuple(map(str, self._written))
-
-    @property
     def indices(self) -> tuple[int, ...]:
         return tuple(self._written)
 
     @property
-    def in_flight(self) -> int:
-        return len(self._written) + len(self._finished)
-
-    @property
     def is_running(self) -> bool:
-        return self.in_flight > 0
+        return bool(self._written or self._finished)
 
     def texts(self) -> Mapping[int, str]:
         return {index: self._text(index) for index in self._written}

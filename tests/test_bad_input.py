@@ -18,6 +18,7 @@ from engine.core import INITIAL, Evaluation
 from engine.problem import shipped
 from engine.run import main
 from engine.store import Call, Child, EventLog, Verdict
+from engine.syntax import read
 
 PROBLEMS = ", ".join(sorted(shipped()))
 Refused = Callable[..., str]
@@ -68,26 +69,25 @@ def one_error(err: str) -> str:
         ("search.k=eight", "search.k is 'eight'; it must be a whole number"),
         ("budget.candidates=-1", "budget.candidates is -1; it must be 0 or more"),
         ("budget.seconds=-0.5", "budget.seconds is -0.5; it must be 0 or more"),
-        ("budget.tokens=1e6", "budget.tokens is 1000000.0; it must be a whole number or null"),
+        ("budget.tokens=1e6", "budget.tokens is 1000000.0; it must be a whole number, or null"),
         ("budget.money=5", "budget.money is 5.0; it must be null as long as all budget.prices"),
-        ("budget.patience=0", "budget.patience is 0; it must be 1 or more and below"),
-        ("budget.target=best", "budget.target is 'best'; it must be a number or null"),
-        ("budget.prices.prompt=-1", "budget.prices.prompt is -1.0; it must be 0 or more and"),
+        ("budget.patience=0", "budget.patience is 0; it must be 1 or more"),
+        ("budget.target=best", "budget.target is 'best'; it must be a finite number, or null"),
+        ("budget.prices.prompt=-1", "budget.prices.prompt is -1; it must be 0 or more"),
         ("budget.price.prompt=1", "did you mean budget.prices.prompt? valid keys: "),
-        ("seed=-1", "seed is -1; it must be between 0 and"),
+        ("seed=-1", "seed is -1; it must be 0 or more"),
         ("evaluation.workers=0", "evaluation.workers is 0; it must be 1 or more"),
-        ("islands.count=0", "islands.count is 0; it must be from 1 to"),
+        ("islands.count=0", "islands.count is 0; it must be 1 or more"),
         ("pool.sources=nowhere", "nowhere is not a folder; give a folder of programs or a run's"),
         ("pool.sources=[3]", "pool.sources is 3; it must be folders"),
         ("islands.migrants=0", "islands.migrants is 0; it must be 1 or more"),
-        ("islands.most=0", "islands.most is 0; it must be from islands.count (4) to 1024, or null"),
         (
             "pipeline.speculate=maybe",
-            "pipeline.speculate is 'maybe'; it must be one of true, false",
+            "pipeline.speculate is 'maybe'; it must be 'true', 'false' or",
         ),
         ("pipeline.children=0", "pipeline.children is 0; it must be 1 or more, or null"),
         ("evaluation.strict=2", "evaluation.strict is 2; it must be true or false"),
-        ("evaluation.cascade.audit=0", "evaluation.cascade.audit is 0.0; it must be from 0.001"),
+        ("evaluation.cascade.audit=0", "evaluation.cascade.audit is 0; it must be 0.001 or more"),
         ("data=/no/such/file", "data /no/such/file does not exist; give data=PATH"),
         ("data=/dev/null", "problem signal reads no data; leave data=/dev/null out"),
         ("problem.path=/no/such/folder", "/no/such/folder does not exist"),
@@ -101,8 +101,8 @@ def test_a_wrong_argument_is_named(refused: Refused, argument: str, words: str) 
 
 
 def test_a_width_that_cannot_learn_from_listed_answers(refused: Refused) -> None:
-    message = refused("width.kind=cost_aware", "search.operators.verbalized=1")
-    assert "width.kind is 'cost_aware'; it must be fixed or turboevolve with" in message
+    message = refused("width.policy=cost_aware", "search.operators.verbalized=1")
+    assert "width.policy is 'cost_aware'; it must be fixed or turboevolve with" in message
 
 
 def test_a_sweep_is_checked_before_its_first_run(refused: Refused) -> None:
@@ -137,19 +137,18 @@ def test_an_archive_of_features_that_no_problem_names(refused: Refused) -> None:
     assert "problem.yaml with features" in message
 
 
-def test_a_feature_that_the_initial_program_lacks(here: Path, tmp_path: Path) -> None:
+def test_a_feature_that_the_initial_program_lacks(
+    here: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "problem"
     shutil.copytree(shipped()["signal"], folder)
     declared = (folder / "problem.yaml").read_text().replace("lag_error:", "lag_eror:")
     (folder / "problem.yaml").write_text(declared)
-    done = run(
-        *(f"problem.path={folder}", "model=mutation", "search.archive=problem"),
-        *("evaluation.workers=1", f"runs={here}"),
-        scratch=tmp_path / "scratch",
-    )
-    message = one_error(done.stderr.splitlines(keepends=True)[-1])
+    arguments = (f"problem.path={folder}", "model=mutation", "search.archive=problem")
+    assert main([*arguments, "evaluation.workers=1"]) == 2
+    message = one_error(capfd.readouterr().err.splitlines(keepends=True)[-1])
     assert "has no feature 'lag_eror'; it has branches, calls, " in message
-    assert done.returncode == 2 and list(here.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_a_folder_that_is_not_a_run(refused: Refused, tmp_path: Path) -> None:
@@ -253,15 +252,20 @@ def run_with_a_child(recorded_run: Path) -> Path:
         completion="",
         completion_ids=(),
         finish_reason="stop",
-        program="x = 1\n",
+        program=read("x = 1\n"),
         refusal=None,
         prompt_tokens=0,
         cached_prompt_tokens=0,
         llm_seconds=0.0,
     )
     with EventLog(recorded_run, session=0) as log:
-        for event in (call, child, Verdict.of("0.0", Evaluation(score=0.6, failure=None))):
+        for event in (
+            call,
+            child,
+            Verdict(candidate="0.0", evaluation=Evaluation(score=0.6, failure=None)),
+        ):
             log.append(event)
+        log.commit()
     return recorded_run
 
 
@@ -299,16 +303,6 @@ def test_an_initial_program_that_fails_is_reported_before_the_model_is_loaded(
     assert done.returncode == 2
     message = one_error(done.stderr)
     assert "the initial program of" in message and "name 'y' is not defined" in message
-    assert list(scratch.iterdir()) == []
-    assert processes_in(scratch) == []
-
-
-def test_a_command_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
-    scratch = tmp_path / "scratch"
-    done = run("model.path=/no/such/folder", scratch=scratch)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "'/no/such/folder' does not exist" in one_error(done.stderr)
     assert list(scratch.iterdir()) == []
     assert processes_in(scratch) == []
 

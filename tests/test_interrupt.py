@@ -7,6 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from command import count_events, processes_in, read_summary, start, wait_until
 
 from engine.problem import shipped
@@ -61,6 +62,7 @@ def test_sigterm_that_comes_twice_at_once_ends_a_run_in_good_order(tmp_path: Pat
     assert processes_in(scratch) == []
 
 
+@pytest.mark.slow
 def test_sigterm_to_a_sweep_ends_its_run_in_good_order_and_begins_no_other(tmp_path: Path) -> None:
     scratch, first = tmp_path / "scratch", tmp_path / "sweep" / "seed=0"
     process = start(

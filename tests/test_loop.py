@@ -16,13 +16,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from inline import Inline
 from table_fan import TableFan
 
 from engine import config
-from engine.bounds import LAYOUTS, WIDTHS
 from engine.core import (
     INITIAL,
     ChatFrame,
@@ -32,28 +32,25 @@ from engine.core import (
     Miss,
     Problem,
     Refusal,
+    SwitchedOff,
 )
+from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
-from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Rewrite
 from engine.restore import restore, told_cascade
-from engine.settings import RunSettings
-from engine.store import Call, Child, Event, Recorded, ScreenOff, Session, Verdict
-from engine.timeline import Timeline
-from engine.timeline_file import TIMELINE
+from engine.settings import Layout, RunSettings
+from engine.store import Call, Child, Event, Recorded, Session, Verdict
+from engine.timeline import TIMELINE, Timeline
 
 CANDIDATES = 400
+WIDTHS = ("fixed", "turboevolve", "cost_aware")
 MODES = {
     "island": ("islands.count=1", "pipeline.overlap=true", "pipeline.speculate=false"),
     "phases": ("islands.count=3", "islands.migrate_every=2", "pipeline.overlap=false"),
     "archive": (
         *("islands.count=3", "islands.migrate_every=2", "pipeline.overlap=false"),
-        *("islands.choice=ucb", "search.archive=problem"),
-    ),
-    "further": (
-        *("islands.count=2", "islands.migrate_every=2", "pipeline.overlap=false"),
-        *("islands.most=4", "islands.spawn_below=0.1", "islands.spawn_every=60"),
+        "search.archive=problem",
     ),
 }
 
@@ -63,12 +60,16 @@ class Death(Exception):
 
 
 class TableModel:
-    """A language model whose answer follows from the sampling seed; it writes one at a time."""
+    """A language model whose answer follows from the sampling seed; it writes one at a time.
+
+    It refuses a call that is not among the events that are on disk.
+    """
 
     max_model_len = 4096
     block_size = 16
 
-    def __init__(self) -> None:
+    def __init__(self, committed: Sequence[Event]) -> None:
+        self._committed = committed
         self._fans: list[TableFan] = []
 
     def encode(self, text: str) -> list[int]:
@@ -78,6 +79,8 @@ class TableModel:
         return ChatFrame(opening=f"{system}\n", closing="\n", turn="\n")
 
     def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> TableFan:
+        seeds = {each.seed for each in sampling}
+        assert any(seeds <= {*e.seeds} for e in self._committed[::-1] if isinstance(e, Call))
         fan = TableFan(
             prompt_tokens=len(token_ids),
             answers=[f"```python\ndef f(x):\n    return x * {each.seed}\n```" for each in sampling],
@@ -87,7 +90,7 @@ class TableModel:
         return fan
 
     def step(self) -> None:
-        self._fans = [fan for fan in self._fans if fan.request_ids]
+        self._fans = [fan for fan in self._fans if fan.indices]
         self._fans[0].write(self._fans[0].indices[0], lines=4)
 
     def load(self) -> EngineLoad:
@@ -97,15 +100,26 @@ class TableModel:
 class TablePool:
     """A pool whose verdicts follow from program and stage; what does well at the last cheap one
     does badly at the others. They come back by chance.
+
+    It refuses a child that is not among the events that are on disk.
     """
 
-    def __init__(self, rng: random.Random, *, misleading: int, ring: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        committed: Sequence[Event],
+        *,
+        misleading: int,
+        ring: Callable[[], None],
+    ) -> None:
         self._rng = rng
+        self._committed = committed
         self._misleading = misleading
         self._ring = ring
         self._waiting: list[tuple[str, Evaluation]] = []
 
     def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
+        assert any(e.subject == candidate_id for e in self._committed[::-1] if isinstance(e, Child))
         digest = hashlib.sha256(f"{stage} {program}".encode()).digest()
         quality = int.from_bytes(hashlib.sha256(program.encode()).digest()[:4], "big") / 2**32
         score = 1 - quality if stage == self._misleading else quality
@@ -134,11 +148,10 @@ KINDS = [
     *(
         (layout, width, mode)
         for (layout, width), mode in itertools.product(
-            zip(LAYOUTS, WIDTHS, strict=True), ("island", "phases")
+            zip(get_args(Layout), WIDTHS, strict=True), ("island", "phases")
         )
     ),
     ("stable", "turboevolve", "archive"),
-    ("stable", "turboevolve", "further"),
 ]
 
 
@@ -148,7 +161,8 @@ def settings(request: pytest.FixtureRequest) -> RunSettings:
     return config.resolve(
         [
             *(f"prompts.layout={layout}", "prompts.history_tokens=200"),
-            *(f"width.kind={width}", "width.k_max=12", *MODES[mode]),
+            *(f"width.policy={width}", *MODES[mode]),
+            *(["width.k_max=12"] if width == "cost_aware" else []),
             "prompts.growth_tokens=100",
             *("search.operators.infill=0", "search.operators.rewrite=1", "search.failures=2"),
             *(f"budget.candidates={CANDIDATES}", "budget.seconds=null", "search.k=8"),
@@ -170,7 +184,9 @@ def beginning() -> list[Event]:
     first = Evaluation(score=0.5, failure=None, metrics={"score": 0.5, "quick.score": 0.5})
     return [
         Session(number=0, engine="0", fingerprint="f"),
-        Verdict.of(INITIAL, first, program="def f(x):\n    return x\n", cell=(4,)),
+        Verdict(
+            candidate=INITIAL, evaluation=first, program="def f(x):\n    return x\n", cell=(4,)
+        ),
     ]
 
 
@@ -178,29 +194,37 @@ def go_on(
     settings: RunSettings, problem: Problem, events: list[Event], *, most: int, seed: int
 ) -> None:
     """Go on with the run recorded in ``events`` until it ends or has ``most`` of them."""
-    model, bell = TableModel(), threading.Event()
+    committed = [*events]
+    model, bell = TableModel(committed), threading.Event()
     restored = restore(settings, problem, [_recorded(event) for event in events], model)
 
     def record(event: Event) -> None:
         if len(events) >= most:
+            events[:] = committed
             raise Death
         events.append(event)
         restored.state.fold(_recorded(event))
 
+    def commit() -> None:
+        committed.extend(events[len(committed) :])
+
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
-    pool = TablePool(random.Random(seed), misleading=len(problem.stages) - 2, ring=bell.set)
+    misleading = len(problem.stages) - 2
+    pool = TablePool(random.Random(seed), committed, misleading=misleading, ring=bell.set)
     parts: dict[str, Any] = {"model": model, "operators": {"rewrite": operator}}
     with tempfile.TemporaryDirectory() as folder, Timeline(Path(folder) / TIMELINE) as timeline:
-        Loop(
+        evolve(
+            syntax=Inline(),
             settings=settings,
             restored=restored,
             record=record,
+            commit=commit,
             evaluator=told_cascade(settings, problem, restored.state.history, pool),
             stopped=lambda: False,
             timeline=timeline,
             bell=bell,
             **parts,
-        ).run()
+        )
 
 
 def _recorded(event: Event) -> Recorded:
@@ -235,10 +259,12 @@ def whole(settings: RunSettings, problem: Problem) -> list[Event]:
 def test_a_run_screens_switches_a_bad_stage_off_and_shows_failures(whole: list[Event]) -> None:
     verdicts = [event for event in whole if isinstance(event, Verdict)]
     assert len(verdicts) == CANDIDATES + 1
-    kinds = {verdict.failure for verdict in verdicts}
+    kinds = {verdict.evaluation.failure for verdict in verdicts}
     assert kinds == {None, Failure.SCREENED, Failure.ERROR}
-    (off,) = (event for event in whole if isinstance(event, ScreenOff))
-    skipped = [v for v in verdicts if v.score is not None and "quick.score" not in v.metrics]
+    (off,) = (event for event in whole if isinstance(event, SwitchedOff))
+    skipped = [
+        v for v in verdicts if v.score is not None and "quick.score" not in v.evaluation.metrics
+    ]
     assert {int(v.candidate.split(".")[0]) >= off.iteration for v in skipped} == {True}
     children = {event.id: event for event in whole if isinstance(event, Child)}
     calls = [event for event in whole if isinstance(event, Call)]
@@ -254,7 +280,7 @@ def test_a_run_screens_switches_a_bad_stage_off_and_shows_failures(whole: list[E
             and children[verdict.candidate].parent == call.parent
             and children[verdict.candidate].iteration < call.iteration
         ]
-        assert sum(verdict.message in text for verdict in failed) >= 1
+        assert sum(verdict.evaluation.message in text for verdict in failed) >= 1
 
 
 def test_every_computed_prompt_token_has_a_reason(whole: list[Event]) -> None:
@@ -277,17 +303,13 @@ def test_the_prompts_are_those_of_the_layout(settings: RunSettings, whole: list[
         assert bool(moved) == (settings.prompts.layout == "classic")
 
 
-def test_islands_take_turns_or_are_chosen_and_their_best_wander(
+def test_islands_take_turns_and_their_best_wander(
     settings: RunSettings, whole: list[Event]
 ) -> None:
-    if settings.islands.most is not None:
-        pytest.skip("the ring grows")
     calls = [event for event in whole if isinstance(event, Call)]
     count = settings.islands.count
     turns = [number % count for number in range(len(calls))]
-    is_in_turns = [call.island for call in calls] == turns
-    assert is_in_turns == (settings.islands.choice == "turns")
-    assert {call.island for call in calls} == {*range(count)}
+    assert [call.island for call in calls] == turns
     assert [call.iteration for call in calls] == [*range(len(calls))]
     home = {str(call.iteration): call.island for call in calls} | {INITIAL: None}
     came = [call for call in calls if home[call.parent.split(".")[0]] not in (None, call.island)]
@@ -295,18 +317,6 @@ def test_islands_take_turns_or_are_chosen_and_their_best_wander(
     assert origins if settings.search.archive != "none" else len(origins) == count * (count > 1)
     for call in came:
         assert (home[call.parent.split(".")[0]] + 1) % count == call.island  # one step in the ring
-
-
-def test_further_islands_are_next_when_they_are_opened(
-    settings: RunSettings, whole: list[Event]
-) -> None:
-    if settings.islands.most is None:
-        pytest.skip("none are opened")
-    order = [event.island for event in whole if isinstance(event, Call)]
-    first = [order.index(island) for island in range(4)]
-    assert first[:2] == [0, 1] and 2 < first[2] < first[3]
-    assert order[: first[2]] == [number % 2 for number in range(first[2])]
-    assert {*order[first[3] :]} == {0, 1, 2, 3}
 
 
 def test_a_call_knows_all_verdicts_of_its_islands_iterations(whole: list[Event]) -> None:
@@ -348,9 +358,14 @@ def test_a_stage_is_switched_off_though_the_run_dies_when_that_is_found(problem:
     whole = beginning()
     first = whole[1]
     assert isinstance(first, Verdict)
-    whole[1] = dataclasses.replace(first, metrics=first.metrics | {"good.score": 0.5})
+    whole[1] = dataclasses.replace(
+        first,
+        evaluation=dataclasses.replace(
+            first.evaluation, metrics={**first.evaluation.metrics, "good.score": 0.5}
+        ),
+    )
     go_on(settings, problem, whole, most=10**9, seed=0)
-    (end,) = (place for place, event in enumerate(whole) if isinstance(event, ScreenOff))
+    (end,) = (place for place, event in enumerate(whole) if isinstance(event, SwitchedOff))
     events = whole[:end]
     go_on(settings, problem, events, most=10**9, seed=1)
     assert sorted_out(events) == sorted_out(whole)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from engine import config
-from engine.bounds import LAYOUTS
-from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem, Proposal
+from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem, Proposal, SwitchedOff
 from engine.pipeline import RunState
 from engine.problem import load_problem
 from engine.restore import Restored, replay, restore, told_cascade
-from engine.settings import RunSettings
-from engine.store import Call, Child, Event, GivenUp, Recorded, ScreenOff, Session, Verdict
+from engine.search.mixes import MIXES
+from engine.settings import Layout, RunSettings
+from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
+from engine.syntax import read
 
 
 class NoPool:
@@ -44,7 +46,7 @@ class Letters:
         return ChatFrame(opening=system, closing="", turn="")
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=get_args(Layout))
 def settings(request: pytest.FixtureRequest) -> RunSettings:
     return config.resolve(
         [
@@ -91,7 +93,7 @@ def child(iteration: int, index: int, *, parent: str = INITIAL) -> Child:
         completion=f"answer {iteration}.{index}",
         completion_ids=(iteration, index),
         finish_reason="stop",
-        program=f"def f(x):\n    return x + {iteration} * 10 + {index}\n",
+        program=read(f"def f(x):\n    return x + {iteration} * 10 + {index}\n"),
         refusal=None,
         prompt_tokens=1,
         cached_prompt_tokens=0,
@@ -120,7 +122,7 @@ class Run:
         first = Evaluation(score=0.9, failure=None, metrics={"quick.score": 0.0})
         self.record(
             Session(number=0, engine="0", fingerprint="f"),
-            Verdict.of(INITIAL, first, program="def f(x):\n    return x\n"),
+            Verdict(candidate=INITIAL, evaluation=first, program="def f(x):\n    return x\n"),
         )
 
     def record(self, *events: Event) -> None:
@@ -141,7 +143,9 @@ class Run:
 
     def verdicts(self, iteration: int, *indices: int) -> None:
         for index in indices:
-            self.record(Verdict.of(f"{iteration}.{index}", verdict_of(iteration, index)))
+            self.record(
+                Verdict(candidate=f"{iteration}.{index}", evaluation=verdict_of(iteration, index))
+            )
 
     def iterate(self, iteration: int, *, island: int) -> None:
         self.ask(iteration, island=island)
@@ -230,7 +234,7 @@ def test_a_guess_is_proposed_with_what_was_known_when_it_was_made(run: Run) -> N
     run.ask(1, island=0)
     run.children(1, 0, 1, 2, 3)
     run.verdicts(1, 0)
-    known, guess = len(run.events), run.state.search.predict(2, island=0)
+    known, guess = len(run.events), run.state.search.ask(2, island=0)
     assert [each.id for each in guess.pending] == ["1.1", "1.2", "1.3"]
     run.ask(3, island=1)
     run.verdicts(1, 3, 2, 1)
@@ -255,7 +259,7 @@ def test_a_parent_and_a_k_that_the_search_would_not_choose_are_kept(run: Run) ->
 def test_any_operator_is_proposed_as_it_was(settings: RunSettings, problem: Problem) -> None:
     """Each call in its turn is the one that a death cut short; the bandit learns from all."""
     operators = {"rewrite": 1.0, "crossover": 1.0, "repair": 1.0}
-    search = replace(settings.search, operators=operators, operators_policy="kl_ucb")
+    search = replace(settings.search, operators=operators, mix=MIXES.read({"policy": "kl_ucb"}))
     run = Run(replace(settings, search=search), problem)
     for iteration in range(30):
         asked = run.ask(iteration, island=iteration % 2)
@@ -282,10 +286,10 @@ def test_a_guess_that_another_guess_led_to_is_proposed_as_it_was(
     run.children(1, 3, 2, 1, 0)
     run.verdicts(1, 3)
     known = len(run.events)
-    one = run.state.search.predict(2, island=0)
-    other = run.state.search.predict(3, island=0, guesses=[one])
+    one = run.state.search.ask(2, island=0)
+    other = run.state.search.ask(3, island=0, begun=[one])
     assert (one.repairs_id, other.repairs_id) == ("1.3", None)
-    assert run.state.search.predict(3, island=0).repairs_id == "1.3"
+    assert run.state.search.ask(3, island=0).repairs_id == "1.3"
     run.verdicts(1, 2, 1, 0)
     run.record(call(one, known=known, guessed=True))
     run.children(1)
@@ -318,7 +322,7 @@ def test_a_told_cascade_takes_over_which_stage_is_switched_off(
 ) -> None:
     for iteration in range(40):
         run.iterate(iteration, island=0)
-    recorded = ScreenOff(stage="quick", iteration=17, correlation=0.01, error=0.2, pairs=99)
+    recorded = SwitchedOff(stage="quick", iteration=17, correlation=0.01, error=0.2, pairs=99)
     for known, stage in ([], 0), ([recorded], 1):
         events = [Recorded(session=0, elapsed=0.0, event=event) for event in [*run.events, *known]]
         pool = NoPool()
@@ -338,6 +342,6 @@ def test_a_told_cascade_goes_on_judging(settings: RunSettings, problem: Problem,
     for name, verdict in history.verdicts.items():
         if name != INITIAL:  # the same again, as iterations to come
             iteration = 40 + history.children[name].iteration
-            told.tell(f"again {name}", verdict.evaluation(), iteration=iteration)
+            told.tell(f"again {name}", verdict.evaluation, iteration=iteration)
     told.submit(candidate_id="80.0", program="", iteration=80)
     assert told.switched_off["quick"].iteration > 40

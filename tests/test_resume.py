@@ -83,17 +83,6 @@ def assert_goes_on_to_the_end(tmp_path: Path, *, candidates: int) -> None:
     assert [session["number"] for session in after["session"]] == [*range(len(after["session"]))]
 
 
-def test_a_run_that_was_killed_reaches_its_budget_exactly(tmp_path: Path) -> None:
-    killer = Killer(
-        folder=tmp_path / "killed",
-        scratch=tmp_path / "scratch",
-        first=arguments(tmp_path, candidates=32),
-        seed=0,
-    )
-    killer.in_the_loop(most_events=40)
-    assert_goes_on_to_the_end(tmp_path, candidates=32)
-
-
 @pytest.mark.slow
 def test_a_run_killed_ten_times_reaches_its_budget_exactly(tmp_path: Path) -> None:
     killer = Killer(

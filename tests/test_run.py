@@ -168,11 +168,13 @@ class Terminal:
             self._seen += data
 
 
-def test_ctrl_c_at_a_terminal_finishes_cleanly(tmp_path: Path) -> None:
-    folder, scratch, candidates = tmp_path / "stopped", tmp_path / "scratch", 40
+@pytest.mark.parametrize("model", ["mutation", pytest.param("smollm2", marks=pytest.mark.slow)])
+def test_ctrl_c_at_a_terminal_finishes_cleanly(tmp_path: Path, model: str) -> None:
+    folder, scratch = tmp_path / "stopped", tmp_path / "scratch"
     terminal = Terminal()
     process = start(
-        *(f"budget.candidates={candidates}", "seed=4", f"runs={tmp_path}", "name=stopped"),
+        *(f"model={model}", "budget.candidates=null", "budget.seconds=600"),
+        *("seed=4", f"runs={tmp_path}", "name=stopped"),
         scratch=scratch,
         stdin=terminal.theirs,
         stdout=terminal.theirs,
@@ -192,7 +194,7 @@ def test_ctrl_c_at_a_terminal_finishes_cleanly(tmp_path: Path) -> None:
     assert f"resume={folder}" in shown.replace("\r\n", "")
     assert processes_in(scratch) == []
     assert not list(scratch.glob("brood-*"))
-    assert read_summary(folder)["candidates"] < candidates
+    assert read_summary(folder)["ended_by"] is None
 
 
 def test_a_run_that_was_stopped_is_resumed_to_its_end(tmp_path: Path) -> None:
@@ -238,7 +240,7 @@ def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path
     assert (summary["problem"], summary["model"]) == ("mine", weights.name)
     assert {call["operator"] for call in read_events(folder)["call"]} == {"rewrite"}
     assert summary["children"] > 0
-    assert 7 < summary["wall_seconds"] < 60
+    assert summary["ended_by"] == "seconds"
     judged = summary["candidates"] + summary["unevaluated"]  # time may be up before a verdict is in
     assert summary["children"] == judged + sum(summary["refused"].values())
 
@@ -264,11 +266,12 @@ def test_a_problem_with_a_cheap_stage_screens_its_candidates(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert_complete(tmp_path / "run", candidates=120)
     events, summary = read_events(tmp_path / "run"), read_summary(tmp_path / "run")
-    for verdict in events["verdict"]:
-        if verdict["score"] is not None:
-            assert verdict["metrics"]["quick.score"] == verdict["score"]
-    assert (summary["screens_off"], events["screen_off"]) == ({}, [])
-    screened = [each for each in events["verdict"] if each["failure"] == "screened"]
+    evaluations = [each["evaluation"] for each in events["verdict"]]
+    for each in evaluations:
+        if each["score"] is not None:
+            assert each["metrics"]["quick.score"] == each["score"]
+    assert (summary["screens_off"], events["switched_off"]) == ({}, [])
+    screened = [each for each in evaluations if each["failure"] == "screened"]
     assert summary["screened"] == len(screened) > 0
     for each in screened:
         assert re.match(r"stage quick: score \S+ does not reach \S+, as", each["message"])

@@ -5,7 +5,7 @@ Each test lives through ten schedules (``schedules.py``) and then reads their lo
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import json
 import random
 import re
@@ -14,19 +14,19 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from schedules import AMPLE, Life, Model, Schedule, answer, drawn, live
+from schedules import AMPLE, Life, Model, Schedule, answer, drawn, live, small_problem
 
-from engine import config, loop
-from engine.core import INITIAL, Failure, Feature, Problem, Refusal
+from engine import config
+from engine.core import INITIAL, Failure, Problem, Refusal
 from engine.inference import MOST_AT_ONCE
-from engine.problem import load_problem
+from engine.pipeline import back_pressure
 from engine.restore import replay, restore
 from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Verdict
-from engine.timeline_file import MODEL, TIMELINE, Kind, read_timeline
+from engine.syntax import read
+from engine.timeline import MODEL, TIMELINE, read_events
 
 BLOCKS, IN_A_BLOCK = 20, 10
 
@@ -38,16 +38,7 @@ def defaults() -> RunSettings:
 
 @pytest.fixture(scope="module")
 def problem(defaults: RunSettings) -> Problem:
-    whole = load_problem(Path(defaults.problem))
-    quick = dataclasses.replace(whole.stages[0], name="quick")
-    scores = Feature(name="score", low=0, high=1, bins=8)
-    return dataclasses.replace(
-        whole,
-        statement="Do.",
-        entry_point="f",
-        stages=(quick, *whole.stages),
-        features=(scores,),
-    )
+    return small_problem(defaults)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +66,7 @@ def test_each_schedule_leaves_a_log_that_adds_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The limits follow the load a few times a second, and these runs last a tenth of one.
-    monkeypatch.setattr(loop, "_BETWEEN_LOADS", 0.0)
+    monkeypatch.setattr(back_pressure, "_BETWEEN_LOADS", 0.0)
     for seed in range(block * IN_A_BLOCK, (block + 1) * IN_A_BLOCK):
         schedule = drawn(seed, defaults)
         folder = (tmp_path if seed % IN_A_BLOCK == 0 else in_memory) / str(seed)
@@ -123,7 +114,7 @@ def assert_the_budget_is_spent(schedule: Schedule, life: Life) -> None:
     No more are admitted either: the loop looks at the budget before it admits each child.
     """
     budget, history = schedule.settings.budget, life.history
-    assert history.evaluated + len(history.pending()) == history.admitted <= budget.candidates
+    assert history.evaluated + len(history.pending) == history.admitted <= budget.candidates
     if budget.seconds is None:
         assert history.evaluated == budget.candidates
 
@@ -164,12 +155,10 @@ def assert_the_search_had_its_way(schedule: Schedule, problem: Problem, life: Li
         event = recorded.event
         if isinstance(event, Call):
             proposal = told.state.search.ask(event.iteration, island=event.island)
-            drawn = event.parent if event.preference is None else event.preference.drawn
-            assert (proposal.parent.id, proposal.operator) == (drawn, event.operator)
-            assert event.rule == ("cached" if event.preference is not None else proposal.rule)
-            assert event.guessed or event.preference is not None or proposal.k == event.k
-            chosen = (proposal.partner_id, proposal.repairs_id)
-            assert event.preference is not None or chosen == (event.partner, event.repairs)
+            assert (proposal.parent.id, proposal.operator) == (event.parent, event.operator)
+            assert event.rule == proposal.rule
+            assert event.guessed or proposal.k == event.k
+            assert (proposal.partner_id, proposal.repairs_id) == (event.partner, event.repairs)
         told.state.fold(recorded)
 
 
@@ -199,14 +188,16 @@ def assert_calls_say_what_they_show(schedule: Schedule, life: Life) -> None:
     """A call lists each program that its prompt shows besides the parent, once, and no other."""
     history = life.history
     for call in history.calls.values():
-        assert call.rule in {"elite", "uniform", "weighted", "repair", "cached"}
+        assert call.rule in {"elite", "uniform", "weighted", "repair"}
         shown = set(call.shown)
         assert len(shown) == len(call.shown) and call.parent not in shown
         titles = set(re.findall(r"^# Program (\S+), score ", call.prompt, re.MULTILINE))
         assert titles <= shown | {call.parent}
         for each in shown:
             verdict = history.verdicts.get(each)  # none where it was refused after all
-            if verdict is None or verdict.failure is None:  # of others, the change is shown
+            if (
+                verdict is None or verdict.evaluation.failure is None
+            ):  # of others, the change is shown
                 assert history.program_of(each).strip() in call.prompt
         if schedule.context == AMPLE:
             assert {call.partner, call.repairs} - {None} <= shown
@@ -216,8 +207,8 @@ def assert_verdicts_have_their_cells(schedule: Schedule, problem: Problem, life:
     """Each score stands in a cell where there is an archive, and nothing else does."""
     features = problem.features if schedule.settings.search.archive == "problem" else None
     for name, verdict in life.history.verdicts.items():
-        program, evaluation = life.history.program_of(name), verdict.evaluation()
-        assert verdict.cell == cell_of(program, evaluation, features=features)
+        program, evaluation = life.history.program_of(name), verdict.evaluation
+        assert verdict.cell == cell_of(read(program), evaluation, features=features)
         assert (verdict.cell is None) == (features is None or verdict.score is None)
 
 
@@ -255,7 +246,8 @@ def assert_lists_become_children(life: Life) -> None:
             assert (child.rank is None) == (child.refusal is Refusal.ABSENT)
             if child.rank is not None:
                 code = codes[child.rank]
-                assert child.program == (None if child.refusal is Refusal.UNPARSED else code)
+                text = None if child.program is None else child.program.text
+                assert text == (None if child.refusal is Refusal.UNPARSED else code)
                 assert child.probability == 1 / len(codes)
 
 
@@ -312,13 +304,8 @@ def _phase(event: Event) -> list[tuple[int, int]]:
 
 
 def assert_the_model_does_one_thing_at_a_time(timeline: Path) -> None:
-    spans = np.concatenate(
-        [
-            records[(records["kind"] == Kind.SPAN) & (records["track"] == MODEL)]
-            for records in read_timeline(timeline)
-        ]
-    )
-    assert (spans["end"][:-1] <= spans["start"][1:]).all()
+    steps = [each for each in read_events(timeline) if each.ph == "X" and each.tid == MODEL]
+    assert all(one.ts + one.dur <= next_.ts for one, next_ in itertools.pairwise(steps))
 
 
 def assert_tokens_add_up(life: Life) -> None:
@@ -388,16 +375,12 @@ def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
     totals["resumes"] += len(history.sessions) - 1
     totals["calls"] += len(history.calls)
     totals["candidates"] += history.evaluated
-    totals["warmer parents"] += sum(c.preference is not None for c in history.calls.values())
     home = {str(call.iteration): call.island for call in history.calls.values()}
     totals["parents from elsewhere"] += sum(
         home.get(call.parent.partition(".")[0], call.island) != call.island
         for call in history.calls.values()
     )
     asked = [*history.calls.values()]
-    further = [call for call in asked if call.island >= schedule.settings.islands.count]
-    totals["opened islands"] += len({call.island for call in further})
-    totals["guesses of opened islands"] += sum(call.guessed for call in further)
     totals.update(call.operator for call in asked)
     totals.update(f"guessed {call.operator}" for call in asked if call.guessed)
     totals["guesses on guesses"] += sum(bool(call.ahead) for call in history.calls.values())
@@ -410,10 +393,10 @@ def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
     totals["shown"] += sum(len(call.shown) for call in asked)
     totals.update(f"rule {call.rule}" for call in asked)
     totals["cells"] += sum(verdict.cell is not None for verdict in history.verdicts.values())
-    if schedule.settings.search.novelty_by == "model":
-        totals["similar by the model"] += history.refusals[Refusal.SIMILAR]
     totals["aborted"] += sum(c.finish_reason == "abort" for c in history.children.values())
-    totals["crashes"] += sum(v.failure is Failure.CRASH for v in history.verdicts.values())
+    totals["crashes"] += sum(
+        v.evaluation.failure is Failure.CRASH for v in history.verdicts.values()
+    )
     totals.update(f"refused: {reason}" for reason in history.refusals.elements())
 
 
@@ -429,23 +412,18 @@ def test_all_of_that_did_happen(totals: Counter[str]) -> None:
         "wasted tokens": 1000,
         "resumes": 100,
         "parents from elsewhere": 20,
-        "warmer parents": 5,
         "aborted": 50,
         "crashes": 50,
         "shown": 2000,
         "cells": 300,
         "rule uniform": 50,
         "rule weighted": 200,
-        "rule cached": 10,
-        "similar by the model": 10,
         "crossover": 100,
         "verbalized": 100,
         "guessed verbalized": 25,
         "second answers": 10,
         "refused: absent": 50,
         "repair": 50,
-        "opened islands": 50,
-        "guesses of opened islands": 10,
         "guessed crossover": 10,
         "guessed repair": 3,
         **{f"refused: {reason}": 20 for reason in ("budget", "duplicate", "undefined", "unparsed")},

@@ -11,12 +11,14 @@ import pytest
 
 from engine import config
 from engine.core import INITIAL, Candidate, Direction, Evaluation
-from engine.pool import allocate
-from engine.search import Entry, Search
-from engine.search.cost_aware import CostAwareWidth
+from engine.pool.allocation import allocate
+from engine.search.population import Entry
+from engine.search.search import Search
+from engine.search.widths.cost_aware import CostAwareSettings
+from engine.syntax import read
 
 ISLANDS = ITERATIONS = 90  # more than any word that keeps draws apart
-SETTINGS = config.resolve(["islands.choice=ucb", "prompts.layout=stable"])
+SETTINGS = config.resolve(["prompts.layout=stable"])
 
 
 def draw_all(seed: int) -> None:
@@ -40,12 +42,10 @@ def draw_all(seed: int) -> None:
         seed=seed,
         size=len,
     )
-    search.admit(Entry(id=INITIAL, program="x = 1"))
+    search.admit(Entry(id=INITIAL, program=read("x = 1")))
     search.tell(INITIAL, Evaluation(score=1.0, failure=None))
-    for iteration in range(ITERATIONS):
-        search.preferred([0], iteration=iteration)
     for island in range(0, ISLANDS, 5):
-        width = CostAwareWidth(k_min=1, k_max=2, seed=seed, island=island)
+        width = CostAwareSettings(policy="cost_aware", k_max=2).make(k=1, seed=seed, island=island)
         for iteration in range(ITERATIONS):
             search.ask(iteration, island=island)
             width.k(iteration=iteration)

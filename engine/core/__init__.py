@@ -26,8 +26,10 @@ from engine.core.problem import (
     Score,
     Stage,
 )
+from engine.core.program import Program
 from engine.core.prompt import Block, ChatFrame, Gap, Part, Prompt
-from engine.core.proposal import Preference, Proposal, Turn
+from engine.core.proposal import Proposal, Turn
+from engine.core.switched_off import SwitchedOff
 
 __all__ = [
     "INITIAL",
@@ -52,14 +54,15 @@ __all__ = [
     "Parsed",
     "Part",
     "Pending",
-    "Preference",
     "Problem",
+    "Program",
     "Prompt",
     "Proposal",
     "Refusal",
     "Rejected",
     "Score",
     "Stage",
+    "SwitchedOff",
     "Turn",
     "UserError",
 ]

@@ -1,4 +1,4 @@
-"""A program in the search, by what is known of it: a score, nothing yet, or a failure."""
+"""A program in the search: with a score, without a verdict yet, or with a failure."""
 
 from __future__ import annotations
 

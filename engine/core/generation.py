@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from engine.core.program import Program
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Generation:
@@ -13,11 +15,12 @@ class Generation:
     Attributes:
         index: which of the K children it is.
         text: the completion.
-        token_ids: the same as sampled, with the end-of-answer token if there was one.
+        token_ids: its tokens as sampled, with the end-of-answer token if there was one.
         finish_reason: ``stop``, ``length`` or ``abort``.
         prompt_tokens: tokens of the prompt.
         cached_prompt_tokens: those of them whose KV was in the prefix cache.
-        llm_seconds: its share of the engine's steps that it was in, each step shared out evenly.
+        llm_seconds: its share of the seconds of the engine's steps that it was in; each step is
+            shared out evenly among its children.
     """
 
     index: int
@@ -39,11 +42,11 @@ class Parsed:
     """What an operator reads of one child in a completion.
 
     Attributes:
-        program: the child's program; None if there is none that is valid Python.
+        program: the child's program; None if the completion holds none that is valid Python.
         probability: that the model says the program has; None where it says none.
     """
 
-    program: str | None
+    program: Program | None
     probability: float | None = None
 
 

@@ -40,6 +40,10 @@ class Direction(enum.StrEnum):
         """Return whether ``score`` is strictly better than ``than``."""
         return score > than if self is Direction.MAXIMISE else score < than
 
+    def key(self, score: float) -> float:
+        """Return what sorts scores, the best one first."""
+        return -score if self is Direction.MAXIMISE else score
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArraySpec:
@@ -120,7 +124,7 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """A problem as its folder declares it; see ``engine/problem.py`` for the folder's layout.
+    """A problem as its folder declares it; see ``engine.problem`` for the folder's layout.
 
     Attributes:
         name: the folder's name.
@@ -137,8 +141,8 @@ class Problem:
         modules: what the sandbox imports once, before candidates run, besides its usual ones.
         known_scores: published scores, for reports.
         features: the dimensions of its archive; none for a problem that names none.
-        fingerprint: SHA-256 over the folder's files, its data and the kernels; runs with equal
-            ones were scored alike.
+        fingerprint: SHA-256 over the folder's files, its data and the kernels that it imports; runs
+            with equal ones were scored alike.
     """
 
     name: str

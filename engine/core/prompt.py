@@ -45,7 +45,7 @@ class Block:
     Attributes:
         part: what it holds.
         text: for people.
-        token_ids: the same as the model sees it.
+        token_ids: the text as the model sees it.
         shows: ids of the programs that can be read in it, whole or as changes, in order.
     """
 

@@ -21,7 +21,7 @@ class Turn:
         operator: name of the operator that asked.
         failures: the failed attempts that were shown with it.
         answer: the completion.
-        answer_ids: the same as sampled: other tokens than its text would be encoded to, perhaps.
+        answer_ids: its tokens as they were sampled; encoding its text may give other ones.
         partner: the program that it was to be combined with.
         repairs: the failed attempt that was to be corrected.
     """
@@ -84,19 +84,3 @@ class Proposal:
     def repairs_id(self) -> str | None:
         """Id of the attempt to be corrected, if there is one."""
         return None if self.repairs is None else self.repairs.id
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Preference:
-    """That a parent was taken because its prompt was cached, and what that cost and saved.
-
-    Attributes:
-        drawn: id of the parent that the search had drawn.
-        score_given_up: by how much its score was better than that of the parent taken; below 0
-            if it was worse.
-        tokens_saved: prompt tokens that its prompt would have had to compute beyond.
-    """
-
-    drawn: str
-    score_given_up: float
-    tokens_saved: int

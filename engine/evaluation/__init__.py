@@ -4,7 +4,7 @@ The face of the package is `EvaluatorPool`, and `Cascade` in front of it. A cand
 
 - `cascade` decides through which of the problem's stages it goes (`screen`: one cheap stage);
 - `pool` queues it; a native thread on a core of its own (``native/workers.cpp``) takes it to the
-  zygote that its `lane` keeps alive (`process` starts and kills it);
+  zygote that its `lane` keeps alive (`process` starts and kills it; `warmth` says what it imports);
 - the `zygote`, a warm interpreter, forks a `child` and puts the walls round it
   (``native/zygote.cpp``, ``native/walls.cpp``; `readable` says what it may read); in there,
   `program` executes the text and `contract` packs the arrays into shared `memory`;
@@ -17,13 +17,11 @@ The face of the package is `EvaluatorPool`, and `Cascade` in front of it. A cand
 from engine.evaluation.cascade import Cascade, StagePool
 from engine.evaluation.cores import evaluator_cores, model_cores
 from engine.evaluation.pool import EvaluatorPool
-from engine.evaluation.screen import SwitchedOff
 
 __all__ = [
     "Cascade",
     "EvaluatorPool",
     "StagePool",
-    "SwitchedOff",
     "evaluator_cores",
     "model_cores",
 ]

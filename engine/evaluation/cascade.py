@@ -1,4 +1,4 @@
-"""The cascade: a program is fully evaluated only if the cheap stages find it worth that.
+"""The cascade: only programs that pass the cheap stages are fully evaluated.
 
 Covers: a candidate's way through a problem's stages, and the one verdict that it gets in the end.
 A failure at any stage is final. Does not cover who goes on (``screen.py``) or running programs
@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from engine.core import Evaluation, Failure, Problem
-from engine.evaluation.screen import Screen, SwitchedOff
+from engine.core import Evaluation, Failure, Problem, SwitchedOff
+from engine.evaluation.screen import Screen
 from engine.settings import CascadeSettings
 
 AUDITED = "cascade.audited"
@@ -34,7 +34,7 @@ class StagePool(Protocol):
 
 
 @dataclass(kw_only=True, slots=True)
-class _Journey:
+class _Submission:
     """A candidate on its way: where it is, and what the stages behind it said."""
 
     program: str
@@ -48,9 +48,9 @@ class _Journey:
 class Cascade:
     """Evaluates candidates stage by stage. A problem with one stage passes straight through.
 
-    A candidate's metrics have those of the cheap stages too, each as ``STAGE.NAME``, so that the
-    recorded verdicts tell a resumed run all that this one knew: `tell` them to a new cascade.
-    Decisions about an iteration rest on those verdicts of the iterations before it that are in.
+    A candidate's metrics contain those of the cheap stages too, each as ``STAGE.NAME``. So a new
+    cascade that is told the recorded verdicts (`tell`) knows all that this one knew. A decision
+    about a candidate uses the verdicts of earlier iterations that are in.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Cascade:
             Screen(stage=name, direction=problem.direction, settings=settings, seed=seed)
             for name in self._names
         ]
-        self._journeys: dict[str, _Journey] = {}
+        self._submissions: dict[str, _Submission] = {}
         self._switched_off: dict[str, SwitchedOff] = {}
         # By cheap stage, the last iteration of which a candidate is known to have come to it.
         self._asked = [-1] * len(self._names)
@@ -80,7 +80,7 @@ class Cascade:
     @property
     def in_flight(self) -> int:
         """Candidates submitted whose verdict `completed` has not returned yet."""
-        return len(self._journeys)
+        return len(self._submissions)
 
     @property
     def switched_off(self) -> Mapping[str, SwitchedOff]:
@@ -95,9 +95,9 @@ class Cascade:
             program: source text.
             iteration: that generated it; -1 for the initial program.
         """
-        journey = _Journey(program=program, iteration=iteration, stage=-1)
-        self._journeys[candidate_id] = journey
-        self._send(candidate_id, journey)
+        submission = _Submission(program=program, iteration=iteration, stage=-1)
+        self._submissions[candidate_id] = submission
+        self._send(candidate_id, submission)
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return the final verdicts that are in, in the order in which they were reached.
@@ -107,7 +107,7 @@ class Cascade:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         verdicts: list[tuple[str, Evaluation]] = []
-        while not verdicts and self._journeys:
+        while not verdicts and self._submissions:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             finished = self._pool.completed(timeout=left)
             if not finished:
@@ -145,56 +145,56 @@ class Cascade:
 
     def _advance(self, candidate_id: str, evaluation: Evaluation) -> Evaluation | None:
         """Return the final verdict on a candidate that a stage is done with; None if it goes on."""
-        journey = self._journeys[candidate_id]
-        journey.seconds += evaluation.seconds
-        journey.peak_bytes = max(journey.peak_bytes, evaluation.peak_bytes)
-        if journey.stage < len(self._screens) and evaluation.score is not None:
-            prefix = self._names[journey.stage]
-            journey.metrics |= {f"{prefix}.{k}": v for k, v in evaluation.metrics.items()}
-            message = self._rejection(candidate_id, journey, evaluation.score)
+        submission = self._submissions[candidate_id]
+        submission.seconds += evaluation.seconds
+        submission.peak_bytes = max(submission.peak_bytes, evaluation.peak_bytes)
+        if submission.stage < len(self._screens) and evaluation.score is not None:
+            prefix = self._names[submission.stage]
+            submission.metrics |= {f"{prefix}.{k}": v for k, v in evaluation.metrics.items()}
+            message = self._rejection(candidate_id, submission, evaluation.score)
             if message is None:
-                self._send(candidate_id, journey)
+                self._send(candidate_id, submission)
                 return None
             evaluation = replace(
                 evaluation, score=None, failure=Failure.SCREENED, message=message, metrics={}
             )
-        del self._journeys[candidate_id]
+        del self._submissions[candidate_id]
         verdict = replace(
             evaluation,
-            metrics={**evaluation.metrics, **journey.metrics},
-            seconds=journey.seconds,
-            peak_bytes=journey.peak_bytes,
+            metrics={**evaluation.metrics, **submission.metrics},
+            seconds=submission.seconds,
+            peak_bytes=submission.peak_bytes,
         )
-        self.tell(candidate_id, verdict, iteration=journey.iteration)
+        self.tell(candidate_id, verdict, iteration=submission.iteration)
         return verdict
 
-    def _rejection(self, candidate_id: str, journey: _Journey, proxy: float) -> str | None:
+    def _rejection(self, candidate_id: str, submission: _Submission, proxy: float) -> str | None:
         """Return why the candidate ends at its stage; None if it goes on, perhaps as an audit."""
-        screen, name = self._screens[journey.stage], self._names[journey.stage]
-        threshold = screen.threshold(journey.iteration)
+        screen, name = self._screens[submission.stage], self._names[submission.stage]
+        threshold = screen.threshold(submission.iteration)
         if threshold is None or not self._direction.better(threshold, than=proxy):
             return None
         if screen.audits(candidate_id):
-            journey.metrics[AUDITED] = 1.0
+            submission.metrics[AUDITED] = 1.0
             return None
         return (
             f"stage {name}: score {proxy!r} does not reach {threshold!r}, as the best "
             f"{100 * self._settings.keep:.3g} % of recent programs do"
         )
 
-    def _send(self, candidate_id: str, journey: _Journey) -> None:
+    def _send(self, candidate_id: str, submission: _Submission) -> None:
         """Hand a candidate to the next stage that is on; an audit goes to the last one."""
         last = len(self._screens)
-        journey.stage = last if AUDITED in journey.metrics else journey.stage + 1
-        while journey.stage < last and self._is_off(journey.stage, journey.iteration):
-            journey.stage += 1
+        submission.stage = last if AUDITED in submission.metrics else submission.stage + 1
+        while submission.stage < last and self._is_off(submission.stage, submission.iteration):
+            submission.stage += 1
         # The oldest iteration first. Islands whose candidates were evaluated in turns would get
         # their last verdicts together, and all decode while the evaluators have nothing.
         self._pool.submit(
             candidate_id=candidate_id,
-            program=journey.program,
-            stage=journey.stage,
-            order=journey.iteration,
+            program=submission.program,
+            stage=submission.stage,
+            order=submission.iteration,
         )
 
     def _is_off(self, stage: int, iteration: int) -> bool:

@@ -1,8 +1,8 @@
 """The contract between a problem and what a program returns: arrays to bytes and back.
 
-`pack` runs beside the candidate and explains what is wrong with a returned value. `unpack` runs
-in the trusted process and believes nothing: it takes exactly as many bytes as the contract
-says, so a program that forges its own bytes can say no more than one that returns arrays.
+`pack` runs in the candidate's process and explains what is wrong with a returned value. `unpack`
+runs in the trusted process and believes nothing. It takes exactly as many bytes as the contract
+says, so a program that forges bytes gains nothing over one that returns arrays.
 
 An array is packed as the lengths of those dimensions that the contract leaves open, 8 bytes each,
 and its elements in C order.

@@ -24,9 +24,9 @@ def evaluator_cores(workers: int, *, system: Path = SYSTEM) -> list[int]:
 def model_cores(taken: Sequence[int]) -> list[int]:
     """Return the cores for the threads of the model, and of all else but the evaluators.
 
-    These are the ones that no evaluator is bound to, or all if none is left. Even of two cores a
-    model that decodes on the CPU is better off with one of its own: its threads wait for each
-    other in every kernel, so the one that shares a core with an evaluator holds all of them up.
+    These are the cores that no evaluator is bound to, or all cores if none is left. A model that
+    decodes on the CPU needs cores of its own, even if that leaves it one of two: its threads wait
+    for each other in every kernel, so a thread that shares a core with an evaluator delays all.
     """
     available = sorted(os.sched_getaffinity(0))
     return [core for core in available if core not in taken] or available

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from engine.core import Evaluation, Failure, Problem
+from engine.core import Evaluation, Problem
 from engine.evaluation._native import Observation, Outcome
 from engine.evaluation.contract import packed_size
 from engine.evaluation.memory import ResultMemory
 from engine.evaluation.process import NotStarted, ZygoteProcess
-from engine.evaluation.verdict import failed_evaluation, groups, judge
+from engine.evaluation.verdict import crashed, groups, judge
+from engine.evaluation.warmth import Warmth
 from engine.evaluation.wire import RAISED_BYTES
 
 Deliver = Callable[[int, Evaluation], None]
@@ -28,7 +29,13 @@ class Lane:
     """Keeps one zygote alive. All methods but `stop` and `wait_walls` belong to one thread."""
 
     def __init__(
-        self, *, problem: Problem, inputs: Sequence[Sequence[int]], folder: Path, deliver: Deliver
+        self,
+        *,
+        problem: Problem,
+        inputs: Sequence[Sequence[int]],
+        folder: Path,
+        warmth: Warmth,
+        deliver: Deliver,
     ) -> None:
         """Make a lane without a zygote.
 
@@ -36,11 +43,13 @@ class Lane:
             problem: what its programs are for.
             inputs: for each stage, a descriptor for each process with the cases that it runs.
             folder: where its zygotes run.
+            warmth: what they make ready.
             deliver: takes a task's ticket and the verdict.
         """
         self._problem = problem
         self._inputs = inputs
         self._folder = folder
+        self._warmth = warmth
         self._deliver = deliver
         processes = max(len(stage) for stage in inputs)
         self._results = [ResultMemory(_most_bytes(problem)) for _ in range(processes)]
@@ -91,12 +100,9 @@ class Lane:
         began = time.perf_counter()
         try:
             evaluation = self._evaluation(stage, observation)
-        except (
-            BaseException
-        ) as error:  # whatever broke, whoever waits for this verdict must get one
+        except BaseException as error:  # whoever waits for this verdict must get one
             _log.exception("the evaluator failed")
-            message = f"evaluator: {type(error).__name__}: {error}"
-            evaluation = failed_evaluation(Failure.CRASH, message)
+            evaluation = crashed(f"evaluator: {type(error).__name__}: {error}")
         self.record(evaluation.seconds + time.perf_counter() - began)
         self._deliver(ticket, evaluation)
 
@@ -133,6 +139,7 @@ class Lane:
                 inputs=self._inputs,
                 results=[each.fd for each in self._results],
                 folder=self._folder,
+                warmth=self._warmth,
             )
             return self._zygote
 
@@ -141,7 +148,7 @@ class Lane:
             reason = observation.output.decode(errors="replace")
             if self._stopped:
                 reason = "evaluator: it was closed"
-            return failed_evaluation(Failure.CRASH, reason or "its zygote was lost twice")
+            return crashed(reason or "its zygote was lost twice")
         results = [each.read() for each in self._results[: len(observation.seconds)]]
         return judge(self._problem, self._problem.stages[stage], observation, results)
 

@@ -1,8 +1,8 @@
 """Shared memory between the evaluator and a candidate: its input, sealed, and room for its result.
 
-Both are anonymous files. Their sizes are sealed, so that nobody can make the evaluator fault by
-cutting one short, and an input can't be written any more. A result begins with its length; what a
-candidate writes there is copied before anything is made of it.
+Both are anonymous files. Their sizes are sealed, so that a candidate can't make the evaluator fault
+by cutting one short. An input can't be written any more. A result begins with its length, and is
+copied before it is looked at.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ResultMemory:
         self._memory = mmap.mmap(self.fd, LENGTH_BYTES + capacity)
 
     def read(self) -> bytes:
-        """Return a copy of the result; what its writer said of its length is bounded."""
+        """Return a copy of the result, at most ``capacity`` bytes whatever its length claims."""
         length = int.from_bytes(self._memory[:LENGTH_BYTES], "little")
         return self._memory[LENGTH_BYTES : LENGTH_BYTES + min(length, len(self._memory))]
 

@@ -19,21 +19,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from engine.core import Evaluation, Failure, Problem, UserError
+from engine.core import Evaluation, Problem, UserError
 from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
 from engine.evaluation.lane import Lane
 from engine.evaluation.memory import sealed_input
 from engine.evaluation.process import NotStarted
-from engine.evaluation.verdict import failed_evaluation, groups
+from engine.evaluation.verdict import crashed, groups
+from engine.evaluation.warmth import warmth_for_all, warmth_for_one
 from engine.evaluation.wire import encode_cases
 from engine.scratch import make_scratch, remove_stale
-from engine.timeline import Timeline, Track
-from engine.timeline_file import Activity
+from engine.timeline import Activity, Timeline
 
 GRACE_SECONDS = 5.0
 """How much longer than the program's limit a zygote may take to answer before it is replaced."""
@@ -54,9 +53,21 @@ class EvaluatorPool:
     """
 
     def __init__(
-        self, *, problem: Problem, workers: int, cores: Sequence[int] | None = None
+        self,
+        *,
+        problem: Problem,
+        workers: int,
+        cores: Sequence[int] | None = None,
+        only: str | None = None,
     ) -> None:
-        """Start the workers, each on its own of ``cores``, or on those of `evaluator_cores`.
+        """Start the workers.
+
+        Args:
+            problem: what the programs are for.
+            workers: their number.
+            cores: one for each worker; None for those of `evaluator_cores`.
+            only: the one program that is to be evaluated, whose zygote is warm sooner; None for
+                any number.
 
         Raises:
             UserError: ``workers`` is below 1 or more than this machine can start, or a case
@@ -77,7 +88,7 @@ class EvaluatorPool:
         self._stages = len(problem.stages)
         with ExitStack() as resources:
             try:
-                self._lanes = self._make_lanes(problem, workers, resources)
+                self._lanes = self._make_lanes(problem, workers, only, resources)
                 self._workers: Workers | None = Workers(
                     lanes=self._lanes,
                     cores=list(cores or evaluator_cores(workers)),
@@ -88,7 +99,9 @@ class EvaluatorPool:
             self._resources = resources.pop_all()
         atexit.register(self.close)
 
-    def _make_lanes(self, problem: Problem, workers: int, resources: ExitStack) -> list[Lane]:
+    def _make_lanes(
+        self, problem: Problem, workers: int, only: str | None, resources: ExitStack
+    ) -> list[Lane]:
         """Return the lanes; what is to be freed after them goes to ``resources``."""
         scratch = resources.enter_context(_scratch())
         inputs: list[list[int]] = []
@@ -97,11 +110,18 @@ class EvaluatorPool:
             for group in groups(problem, stage):
                 inputs[-1].append(sealed_input(encode_cases(group)))
                 resources.callback(os.close, inputs[-1][-1])
+        warmth = warmth_for_all(problem) if only is None else warmth_for_one(problem, only)
         lanes = []
         for index in range(workers):
             folder = scratch / f"worker-{index}"
             folder.mkdir()
-            lane = Lane(problem=problem, inputs=inputs, folder=folder, deliver=self._deliver)
+            lane = Lane(
+                problem=problem,
+                inputs=inputs,
+                folder=folder,
+                warmth=warmth,
+                deliver=self._deliver,
+            )
             resources.callback(lane.close)
             lanes.append(lane)
         return lanes
@@ -113,7 +133,7 @@ class EvaluatorPool:
     def watch(self, timeline: Timeline) -> None:
         """Record from now on when each worker is busy."""
         for number, lane in enumerate(self._lanes):
-            lane.record = functools.partial(_record, timeline, timeline.evaluator(number))
+            lane.record = functools.partial(timeline.evaluator(number).add, Activity.EVALUATE)
 
     @property
     def in_flight(self) -> int:
@@ -148,7 +168,7 @@ class EvaluatorPool:
         """Return the verdict of the full evaluation of ``program``, waiting for it."""
         future: Future[Evaluation] = Future()
         if not self._put(program, self._stages - 1, 0, future.set_result, counted=False):
-            return failed_evaluation(Failure.CRASH, _CLOSED)
+            return crashed(_CLOSED)
         return future.result()
 
     def submit(
@@ -209,7 +229,7 @@ class EvaluatorPool:
             dropped = list(self._awaited.values())
             self._awaited.clear()
         for deliver in dropped:
-            deliver(failed_evaluation(Failure.CRASH, _CLOSED))
+            deliver(crashed(_CLOSED))
         with self._change:
             self._finished.clear()
             self._in_flight = 0
@@ -218,12 +238,7 @@ class EvaluatorPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _put(
@@ -264,9 +279,3 @@ def _scratch() -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
-
-
-def _record(timeline: Timeline, track: Track, seconds: float) -> None:
-    """Record that a program was run and scored for ``seconds`` until now."""
-    now = timeline.now()
-    track.add(Activity.EVALUATE, start=max(0, now - int(seconds * 1e9)), end=now)

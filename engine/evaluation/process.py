@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import signal
@@ -15,13 +16,12 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import engine
 from engine.core import Problem
+from engine.evaluation.warmth import Warmth
 from engine.evaluation.zygote import Setup
 
 START_SECONDS = 120.0
@@ -30,7 +30,6 @@ START_SECONDS = 120.0
 _STALL_SECONDS = 5
 _REQUEST = struct.Struct("@II")  # as in native/protocol.hpp
 _LOG_CHARACTERS = 500
-_GREETING_BYTES = 64 << 10
 _ONE_THREAD = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -54,6 +53,7 @@ class ZygoteProcess:
         inputs: Sequence[Sequence[int]],
         results: Sequence[int],
         folder: Path,
+        warmth: Warmth,
     ) -> None:
         """Start the process, without waiting for it.
 
@@ -62,12 +62,13 @@ class ZygoteProcess:
             inputs: for each stage, a descriptor for each process with the cases that it runs.
             results: descriptors of the memory for results.
             folder: where it runs, and beside which its log lies.
+            warmth: what it makes ready before its first program.
 
         Raises:
             OSError: no process could be started.
         """
         self._stage = len(problem.stages) - 1
-        self._rehearsal = problem.initial_program.encode(errors="surrogatepass")
+        self._rehearsal = warmth.rehearsal.encode(errors="surrogatepass")
         self._log = folder.with_suffix(".log")
         self._socket, theirs = socket.socketpair()
         setup = Setup(
@@ -79,11 +80,25 @@ class ZygoteProcess:
             isolate_cases=problem.isolate_cases,
             seconds=problem.limits.seconds,
             memory_bytes=problem.limits.memory_bytes,
-            modules=list(problem.modules),
+            modules=list(warmth.modules),
+            lazy=list(warmth.lazy),
         )
         try:
             with theirs, self._log.open("wb") as log:
-                self._process = self._spawn(setup, folder, log)
+                self._process = subprocess.Popen(
+                    [
+                        *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.zygote"),
+                        json.dumps(dataclasses.asdict(setup)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=folder,
+                    env=_environment(folder),
+                    pass_fds=[theirs.fileno(), *results, *itertools.chain(*inputs)],
+                    # Its children stay in its group; Ctrl-C at the terminal is for us alone.
+                    start_new_session=True,
+                )
         except OSError:
             self._socket.close()
             raise
@@ -96,24 +111,21 @@ class ZygoteProcess:
     def wait_ready(self) -> Mapping[str, str]:
         """Wait until the zygote is warm; return the walls that it lacks, each with the reason.
 
-        It goes on to rehearse the problem's initial program; the first request waits for that.
+        It goes on to rehearse; the first request waits for that.
 
         Raises:
             NotStarted: it ended instead, or took longer than `START_SECONDS`.
         """
-        deadline = time.monotonic() + START_SECONDS
-        greeting = b""
+        self._socket.settimeout(START_SECONDS)
         try:
-            while not greeting.endswith(b"\n"):
-                self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
-                part = self._socket.recv(_GREETING_BYTES)
-                if not part:
-                    raise NotStarted(self._last_words())
-                greeting += part
+            with self._socket.makefile("rb") as reader:
+                greeting = reader.readline()
         except TimeoutError as error:
             raise NotStarted("it took too long") from error
         except OSError as error:
             raise NotStarted(str(error)) from error
+        if not greeting:
+            raise NotStarted(self._last_words())
         # From here on native code waits; it can't hang in the middle of a message either.
         self._socket.settimeout(None)
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
@@ -138,23 +150,6 @@ class ZygoteProcess:
         """Kill the zygote and close the connection to it."""
         self.kill()
         self._socket.close()
-
-    def _spawn(self, setup: Setup, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
-        inputs = [fd for stage in setup.inputs for fd in stage]
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.zygote"),
-                json.dumps(dataclasses.asdict(setup)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            env=_environment(folder),
-            pass_fds=[setup.connection, *setup.results, *inputs],
-            # Its children stay in its group; Ctrl-C at the terminal is for our process alone.
-            start_new_session=True,
-        )
 
     def _last_words(self) -> str:
         log = self._log.read_text(errors="replace")

@@ -86,15 +86,11 @@ def _message(error: BaseException) -> str:
 
 def _line(error: BaseException) -> int | None:
     """Return the program's line where ``error`` came from: the innermost one on the way."""
-    line = None
-    if isinstance(error, SyntaxError) and error.filename == FILENAME:
-        line = error.lineno
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == FILENAME:
-            line = step.tb_lineno
-        step = step.tb_next
-    return line
+    steps = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in steps if frame.f_code.co_filename == FILENAME]
+    if lines:
+        return lines[-1]
+    return error.lineno if isinstance(error, SyntaxError) and error.filename == FILENAME else None
 
 
 def _traceback(error: BaseException) -> str:

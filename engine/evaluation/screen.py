@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.bounds import FEWEST_SCORES
-from engine.core import Direction
-from engine.settings import CascadeSettings
+from engine.core import Direction, SwitchedOff
+from engine.settings import FEWEST_SCORES, CascadeSettings
 
 FEWEST_AUDITS = 8
 """Audited pairs without which no correlation is estimated."""
@@ -28,25 +27,6 @@ WINDOWS = 8
 """Windows of pairs that an estimate looks back: one alone holds too few audits to judge by."""
 ERRORS = 2.0
 """Standard errors by which an estimate has to be too low for its stage to be switched off."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SwitchedOff:
-    """A cheap stage that ranks too badly to go on screening.
-
-    Attributes:
-        stage: its name.
-        iteration: the first one whose candidates skip it.
-        correlation: the estimate that was too low.
-        error: `ERRORS` standard errors of it, upwards.
-        pairs: (proxy, full score) pairs that it rests on.
-    """
-
-    stage: str
-    iteration: int
-    correlation: float
-    error: float
-    pairs: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)

@@ -52,9 +52,9 @@ def judge(
     return _score(problem, stage, outputs, observation)
 
 
-def failed_evaluation(failure: Failure, message: str, *, seconds: float = 0.0) -> Evaluation:
+def crashed(message: str) -> Evaluation:
     """Return the verdict on a program of whose run nothing is known."""
-    return Evaluation(score=None, failure=failure, message=_one_line(message), seconds=seconds)
+    return Evaluation(score=None, failure=Failure.CRASH, message=_one_line(message))
 
 
 def _failure(

@@ -14,17 +14,19 @@ import json
 import math
 import struct
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from engine.core import Array, ArraySpec, Case
+from engine.core import ArraySpec, Case
 
 RETURNED = b"V"
 RAISED = b"F"
 RAISED_BYTES = 16 << 10
 """The most bytes that a result with the tag `RAISED` may have."""
 
+_ARRAY, _RANGE = "<array>", "<range>"  # no parameter's names
 _HEADER_SIZE = struct.Struct("<Q")
 
 
@@ -32,30 +34,20 @@ def encode_cases(cases: Sequence[Case]) -> bytes:
     """Return ``cases`` as bytes, for `decode_cases`."""
     arrays: list[bytes] = []
 
-    def encode_argument(value: Array | float | int) -> dict[str, Any]:
-        if isinstance(value, np.ndarray):
-            arrays.append(np.ascontiguousarray(value).tobytes())
-            return {"dtype": value.dtype.str, "shape": value.shape}
-        return {"number": value.item() if isinstance(value, np.generic) else value}
+    def encode(value: Any) -> Any:
+        """Return what JSON has a name for; the arrays follow in the order of their headers."""
+        match value:
+            case np.ndarray():
+                arrays.append(value.tobytes())
+                return {_ARRAY: (value.dtype.str, value.shape)}
+            case np.generic():
+                return value.item()
+            case range():
+                return {_RANGE: (value.start, value.stop, value.step)}
+            case _:  # a `Case` or an `ArraySpec`
+                return {each.name: getattr(value, each.name) for each in fields(value)}
 
-    header = json.dumps(
-        [
-            {
-                "name": case.name,
-                "args": [encode_argument(value) for value in case.args],
-                "kwargs": {name: encode_argument(value) for name, value in case.kwargs.items()},
-                "outputs": {
-                    name: {
-                        "shape": [_encode_dimension(each) for each in spec.shape],
-                        "dtype": spec.dtype,
-                        "finite": spec.finite,
-                    }
-                    for name, spec in case.outputs.items()
-                },
-            }
-            for case in cases
-        ]
-    ).encode()
+    header = json.dumps(cases, default=encode).encode()
     return b"".join([_HEADER_SIZE.pack(len(header)), header, *arrays])
 
 
@@ -64,40 +56,26 @@ def decode_cases(data: bytes) -> list[Case]:
     (size,) = _HEADER_SIZE.unpack_from(data)
     offset = _HEADER_SIZE.size + size
 
-    def decode_argument(value: dict[str, Any]) -> Array | float | int:
+    def decode(value: dict[str, Any]) -> Any:
         nonlocal offset
-        if "number" in value:
-            number: float | int = value["number"]
-            return number
-        count = math.prod(value["shape"])
-        flat = np.frombuffer(data, dtype=value["dtype"], count=count, offset=offset)
+        if _RANGE in value:
+            return range(*value[_RANGE])
+        if _ARRAY not in value:
+            return value
+        dtype, shape = value[_ARRAY]
+        flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=offset)
         offset += flat.nbytes
-        return flat.reshape(value["shape"]).copy()
+        return flat.reshape(shape).copy()
 
-    # Arguments are decoded in the order in which they were encoded.
     return [
         Case(
             name=case["name"],
-            args=tuple(decode_argument(value) for value in case["args"]),
-            kwargs={name: decode_argument(value) for name, value in case["kwargs"].items()},
+            args=tuple(case["args"]),
+            kwargs=case["kwargs"],
             outputs={
-                name: ArraySpec(
-                    shape=tuple(_decode_dimension(each) for each in spec["shape"]),
-                    dtype=spec["dtype"],
-                    finite=spec["finite"],
-                )
+                name: ArraySpec(**{**spec, "shape": tuple(spec["shape"])})
                 for name, spec in case["outputs"].items()
             },
         )
-        for case in json.loads(data[_HEADER_SIZE.size : _HEADER_SIZE.size + size])
+        for case in json.loads(data[_HEADER_SIZE.size : offset], object_hook=decode)
     ]
-
-
-def _encode_dimension(dimension: int | range) -> int | list[int]:
-    if isinstance(dimension, range):
-        return [dimension.start, dimension.stop, dimension.step]
-    return dimension
-
-
-def _decode_dimension(dimension: int | list[int]) -> int | range:
-    return range(*dimension) if isinstance(dimension, list) else dimension

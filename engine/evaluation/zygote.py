@@ -13,42 +13,23 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import importlib
+import importlib.abc
+import importlib.util
 import json
 import random
 import socket
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+import numpy as np
 
 from engine.evaluation import _native
 from engine.evaluation.child import run_child
 from engine.evaluation.memory import read_input
 from engine.evaluation.readable import readable_paths
 from engine.evaluation.wire import decode_cases
-
-WARM_MODULES = (
-    "collections",
-    "dataclasses",
-    "functools",
-    "heapq",
-    "itertools",
-    "numba",
-    "numpy.fft",
-    "numpy.linalg",
-    "numpy.polynomial",
-    "scipy.fft",
-    "scipy.fftpack",
-    "scipy.integrate",
-    "scipy.interpolate",
-    "scipy.linalg",
-    "scipy.ndimage",
-    "scipy.optimize",
-    "scipy.signal",
-    "scipy.sparse",
-    "scipy.spatial",
-    "scipy.special",
-    "scipy.stats",
-    "statistics",
-)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +45,8 @@ class Setup:
         isolate_cases: whether each case has a process of its own.
         seconds: wall seconds for all processes of a program together.
         memory_bytes: memory beyond what the warm zygote has itself.
-        modules: what to import besides `WARM_MODULES`.
+        modules: what to import before any program runs.
+        lazy: what a program's import only loads once the program asks for something in it.
     """
 
     parent: int
@@ -76,6 +58,7 @@ class Setup:
     seconds: float
     memory_bytes: int
     modules: list[str]
+    lazy: list[str]
 
 
 def main() -> None:
@@ -85,7 +68,7 @@ def main() -> None:
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=9)
     _native.adopt_orphans()
-    _warm_up(setup.modules)
+    _warm_up(setup.modules, setup.lazy)
     # None where each case has a process of its own, which may find no other one in its memory.
     inherited = [
         None if setup.isolate_cases else decode_cases(read_input(inputs[0]))
@@ -117,12 +100,37 @@ def main() -> None:
         run_child(program, setup.entry_point, cases)
 
 
-def _warm_up(modules: list[str]) -> None:
+def _warm_up(modules: list[str], lazy: list[str]) -> None:
     """Do once what every candidate would otherwise pay for, then keep it out of the collector."""
-    for name in (*WARM_MODULES, *modules):
+    for name in modules:
         importlib.import_module(name)
+    if "numba" in modules:
+        _warm_compiler()
+    sys.meta_path.insert(0, _LazyFinder(lazy))
+    random.seed(0)  # every candidate starts from the same state, on every worker
+    np.random.seed(0)
+    gc.collect()
+    gc.freeze()
+
+
+class _LazyFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules of some names, to be loaded when something in them is asked for."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path) if fullname in self._names else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+        return spec
+
+
+def _warm_compiler() -> None:
+    """Compile something, which loads the compiler's own tables."""
     import numba
-    import numpy as np
 
     def total(values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         result = 0.0
@@ -130,11 +138,7 @@ def _warm_up(modules: list[str]) -> None:
             result += value
         return result
 
-    numba.njit(total)(np.ones(2))  # the first compilation loads the compiler's own tables
-    random.seed(0)  # every candidate starts from the same state, on every worker
-    np.random.seed(0)
-    gc.collect()
-    gc.freeze()
+    numba.njit(total)(np.ones(2))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """Inference: vLLM in this process; the only package that imports vllm."""
 
 from engine.inference.decoder import Decoder
-from engine.inference.embedding import DecoderEmbedder, HiddenStatesModel, ModelEmbedder
 from engine.inference.environment import is_cpu_build, prepare
 from engine.inference.fanout import FanOut, Sampling
 from engine.inference.kv_server import KVServer, KVTransfer, kv_server, kv_transfer
-from engine.inference.llm import MOST_AT_ONCE, LanguageModel, chunk_tokens
+from engine.inference.llm import MOST_AT_ONCE, LanguageModel, chunk_tokens, most_at_once
 from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import Children, Model
 from engine.inference.stats import EngineLoad, PrefixCacheCount
@@ -16,16 +15,13 @@ __all__ = [
     "CallMisses",
     "Children",
     "Decoder",
-    "DecoderEmbedder",
     "EngineLoad",
     "FanOut",
-    "HiddenStatesModel",
     "KVServer",
     "KVTransfer",
     "LanguageModel",
     "MissLedger",
     "Model",
-    "ModelEmbedder",
     "PrefixCacheCount",
     "Sampling",
     "chunk_tokens",
@@ -33,5 +29,6 @@ __all__ = [
     "is_cpu_build",
     "kv_server",
     "kv_transfer",
+    "most_at_once",
     "prepare",
 ]

@@ -1,35 +1,36 @@
-"""The decoder: calls in, children out, in a thread of its own.
+"""The decoder: a thread that steps the model; calls go in and children come out.
 
-The counterpart of ``engine.evaluation.EvaluatorPool``: `Decoder.submit` and `Decoder.abort` never
-wait for the engine, whose steps follow each other in the thread as long as there is anything to
-decode; `Decoder.completed` returns the children that are done, whichever call they belong to. All
-calls share one batch. What else needs the engine is run there by `Decoder.run`, which does wait.
+It is to the model what ``engine.evaluation.EvaluatorPool`` is to the evaluators. `Decoder.submit`
+and `Decoder.abort` never wait for the engine. The thread makes one step after the other as long as
+there is anything to decode. `Decoder.completed` returns the children that are done, of any call.
+All calls share one batch.
 
-The engine has no locks, so what is asked of it is queued and done between two steps. The one lock
-here guards two lists and is held for microseconds.
+The engine has no locks, so commands are queued and done between two steps. The one lock here guards
+two lists and is held for microseconds.
 
 Does not cover what is asked, or what becomes of a child: ``engine.loop``.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from engine.core import Generation
 from engine.inference.fanout import Sampling
 from engine.inference.model import Children, Model
-from engine.timeline import Timeline, Track
-from engine.timeline_file import Activity
+from engine.timeline import Activity, Timeline
+
+_SWITCH_SECONDS = 1e-4
+"""How long a thread may keep the GIL while another one waits. A step of the engine lets go of the
+GIL about a hundred times and has to get it back each time; Python's own 5 ms is too long for
+that."""
 
 IsOver = Callable[[str], bool]
 """Whether an answer that begins with this text need not go on."""
-
-T = TypeVar("T")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -61,12 +62,11 @@ class Decoder:
         self._change = threading.Condition()
         self._commands: list[Callable[[], None]] = []
         self._finished: list[tuple[int, Generation]] = []
-        self._awaited: list[Future[Any]] = []  # of `run`
         self._error: BaseException | None = None
         self._closing = False
-        self._ended = False
         self._in_flight = 0
         self._calls: dict[int, _Call] = {}  # the thread's own
+        sys.setswitchinterval(_SWITCH_SECONDS)
         self._thread = threading.Thread(target=self._work, name="decoder", daemon=True)
         self._thread.start()
 
@@ -87,12 +87,12 @@ class Decoder:
         """Begin to decode the children of a prompt.
 
         Args:
-            call: names the call; one that has children in flight may not be submitted again.
-            iteration: that it is for, as the timeline shows it.
+            call: names the call; a name with children in flight may not be used again.
+            iteration: that it is for; the timeline shows it.
             token_ids: the prompt.
             sampling: of each child.
-            is_over: asked with what a child has so far, at each new line; where it says so, the
-                child is aborted.
+            is_over: called at each new line with the text that a child has so far; if it returns
+                True, the child is aborted.
         """
 
         def begin() -> None:
@@ -112,34 +112,6 @@ class Decoder:
                     each.fan.abort(index)
 
         self._do(end)
-
-    def run(self, work: Callable[[], T]) -> T:
-        """Run ``work`` in the thread, between two steps, and return what it returns.
-
-        It may step the model: the calls go on meanwhile. What it raises ends nothing but itself.
-
-        Raises:
-            BaseException: what ``work`` raised, or what ended the thread.
-            RuntimeError: the decoder was closed before ``work`` began.
-        """
-        result: Future[T] = Future()
-
-        def perform() -> None:
-            try:
-                with self._stepping():
-                    value = work()
-            except BaseException as error:  # raised again where the result is awaited
-                result.set_exception(error)
-            else:
-                result.set_result(value)
-
-        with self._change:
-            if self._ended:
-                raise self._end()
-            self._awaited.append(result)
-            self._commands.append(perform)
-            self._change.notify()
-        return result.result()
 
     def completed(self) -> list[tuple[int, Generation]]:
         """Return the children that are done since the last time, each with its call.
@@ -167,12 +139,7 @@ class Decoder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _do(self, command: Callable[[], None]) -> None:
@@ -191,33 +158,23 @@ class Decoder:
             with self._change:
                 self._error = error
             self._notify()
-        finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """Tell those that wait for `run` that nothing is run any more."""
-        with self._change:
-            self._ended = True
-            awaited, self._awaited = self._awaited, []
-        for each in awaited:
-            if not each.done():
-                each.set_exception(self._end())
-
-    def _end(self) -> BaseException:
-        return RuntimeError("the decoder is closed") if self._error is None else self._error
 
     def _next_commands(self) -> list[Callable[[], None]] | None:
-        """Return what is to be done before the next step, waiting if there is none; None: end."""
+        """Return the commands to do before the next step; None at the end.
+
+        Waits while there is neither a command nor anything to decode.
+        """
         with self._change:
             while not (self._commands or self._calls or self._closing):
                 self._change.wait()
             commands, self._commands = self._commands, []
-            self._awaited = [each for each in self._awaited if not each.done()]
             return None if self._closing else commands
 
     def _step(self) -> None:
-        if any(call.fan.request_ids for call in self._calls.values()):
-            with self._stepping():
+        if any(call.fan.indices for call in self._calls.values()):
+            # The timeline shows a step under the first of the iterations that it serves.
+            first = min(call.iteration for call in self._calls.values())
+            with self._timeline.model.begin(Activity.STEP, iteration=first):
                 self._model.step()
             for call in self._calls.values():
                 _end_early(call)
@@ -231,11 +188,6 @@ class Decoder:
             with self._change:
                 self._finished += finished
             self._notify()
-
-    def _stepping(self) -> Track:
-        """Record, as a context manager, that the model steps, for the first of the iterations."""
-        first = min((call.iteration for call in self._calls.values()), default=-1)
-        return self._timeline.model.begin(Activity.STEP, iteration=first)
 
 
 def _end_early(call: _Call) -> None:

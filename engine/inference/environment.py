@@ -17,10 +17,13 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
     """Set this process up for vLLM in process; call once, before anything imports torch.
 
     Args:
-        threads: OpenMP threads of the model; None for every core that this process may use.
+        threads: OpenMP threads of the model; None for every core that this process may use, or
+            one beside a GPU.
         kv_cache_gb: GiB of KV cache on a CPU.
     """
     available = len(os.sched_getaffinity(0))
+    # More than one stay on beside a GPU, where they only spin between the steps.
+    wanted = threads or (available if is_cpu_build() else 1)
     os.environ.update(
         {
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -30,7 +33,7 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
             "LMCACHE_DISABLE_BANNER": "1",
             "HF_HUB_OFFLINE": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
-            "OMP_NUM_THREADS": str(min(threads or available, available)),
+            "OMP_NUM_THREADS": str(min(wanted, available)),
             # Threads that spin between two kernels take the cores from the evaluators.
             "OMP_WAIT_POLICY": "PASSIVE",
             "TOKENIZERS_PARALLELISM": "false",
@@ -77,4 +80,7 @@ def _let_vllm_scan_llvmlite() -> None:
     """
     from llvmlite.binding import ffi
 
+    from engine.inference import compat
+
+    compat.check("llvmlite")
     ffi.lib._fntab["__dict__"] = {}

@@ -32,8 +32,9 @@ class FanOut:
     """The K children of one prompt; made by `LanguageModel.fanout`.
 
     Call `step` as long as `is_running`, or iterate to get the children in the order they finish.
-    Several may be in the engine at once: a step of one is a step of all, and each keeps what came
-    of its own until it is asked. A caller that stops earlier must call `close`.
+    Several fan-outs may be in the engine at once: a step of one is a step of all, and each keeps
+    its own children until `take` or `step` hands them out. A caller that stops earlier must call
+    `close`.
     """
 
     def __init__(
@@ -82,14 +83,9 @@ class FanOut:
         return tuple(self._running.values())
 
     @property
-    def in_flight(self) -> int:
-        """Children that were not handed out yet."""
-        return len(self._running) + len(self._finished)
-
-    @property
     def is_running(self) -> bool:
         """Whether there is a child that was not handed out yet."""
-        return self.in_flight > 0
+        return bool(self._running or self._finished)
 
     def step(self) -> list[Generation]:
         """Run the engine for one step; return the children that finished, most often none."""
@@ -110,7 +106,7 @@ class FanOut:
         }
 
     def abort(self, index: int) -> None:
-        """End child ``index`` now; it is still handed out, with what vLLM had counted for it."""
+        """End child ``index`` now; it is still handed out, with the tokens that it has so far."""
         for request_id, number in list(self._running.items()):
             if number == index:
                 self._engine.abort_request([request_id])

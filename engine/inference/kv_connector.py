@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import vllm
 import zmq
@@ -33,6 +34,7 @@ START_SECONDS = 10.0
 _POLL_SECONDS = 0.001
 _PATIENCE_SECONDS = 0.05  # that the scheduler waits for one answer before it does something else
 _MOST_OFFERED = 4096
+T = TypeVar("T")
 
 
 class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
@@ -112,11 +114,7 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
         for each in batch:
             began = time.monotonic()
             given = (each.request_id, each.op, event, each.cache_salt, each.request_configs)
-            try:
-                submit(*given)
-            except Exception as error:  # whatever the server answered, or LMCache made of it
-                self._server.give_up(error)
-                submit(*given)  # counted as failed now, and not sent
+            self._tried(partial(submit, *given))
             if time.monotonic() - began >= ANSWER_SECONDS:
                 self._server.give_up(f"no answer within {ANSWER_SECONDS:.0f} s")
         if direction == "RETRIEVE":
@@ -165,18 +163,23 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
         """Forget a request; see vLLM's base class for what is returned."""
         self._asking.pop(request.request_id, None)
         self._loading.pop(request.request_id, None)
-        try:
-            return self._finish(request, block_ids)
-        except Exception as error:
-            self._server.give_up(error)
-            return self._finish(request, block_ids)
+        finish = partial(super().request_finished, request, block_ids)
+        finished: tuple[bool, dict[str, Any] | None] = self._tried(finish)
+        return finished
 
     def _report_block_allocation_deltas(self, scheduler_output: Any) -> None:
         """Keep LMCache's telemetry of the engine's own blocks off the engine's step."""
 
-    def _finish(self, request: Any, block_ids: list[int]) -> tuple[bool, dict[str, Any] | None]:
-        finished: tuple[bool, dict[str, Any] | None] = super().request_finished(request, block_ids)
-        return finished
+    def _tried(self, work: Callable[[], T]) -> T:
+        """Do what needs the server; if that fails, give the server up and do it without one.
+
+        LMCache's adapters send nothing then: a look-up finds nothing, a transfer has failed.
+        """
+        try:
+            return work()
+        except Exception as error:  # whatever the server answered, or LMCache made of it
+            self._server.give_up(error)
+            return work()
 
     def _ask(self, request: Any, computed: int) -> tuple[int | None, bool]:
         """Ask the server, waiting a little for the answer.
@@ -185,13 +188,9 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
         in the same step as its siblings.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        matched: tuple[int | None, bool]
+        ask = partial(super().get_num_new_matched_tokens, request, computed)
         while True:
-            try:
-                matched = super().get_num_new_matched_tokens(request, computed)
-            except Exception as error:
-                self._server.give_up(error)
-                matched = super().get_num_new_matched_tokens(request, computed)
+            matched: tuple[int | None, bool] = self._tried(ask)
             if matched[0] is not None or time.monotonic() >= deadline:
                 return matched
             time.sleep(_POLL_SECONDS)
@@ -199,8 +198,8 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
     def _is_covered(self, request: Any, computed: int) -> bool:
         """Whether vLLM's own prefix cache has every chunk that the server could have.
 
-        That is so for all children of a prompt but the first. If so, the request is noted as one
-        that LMCache was asked for in vain, and as stored if its prompt was stored before.
+        That is so for all children of a prompt but the first. Then the request is noted as one
+        for which LMCache found nothing, and as stored if its prompt was stored before.
         """
         chunk = self.scheduler_adapter.lmcache_tokens_per_chunk
         if computed < request.num_tokens // chunk * chunk:
@@ -214,9 +213,10 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
         return True
 
     def _has_elder(self, request: Any, computed: int) -> bool:
-        """Whether a sibling is being asked for, or loads tokens that vLLM does not have yet.
+        """Whether an earlier sibling is asking the server, or loads tokens that vLLM lacks.
 
-        Once that is done, the prefix cache has them; else each sibling would load a copy.
+        A request with such a sibling waits: afterwards the prefix cache has the tokens. Otherwise
+        each sibling would load a copy.
         """
         for name, (other, _) in list(self._loading.items()):
             if other.status != RequestStatus.WAITING_FOR_REMOTE_KVS:

@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 def prune(folder: Path, limit: int) -> int:
     """Keep the chunks in ``folder`` below ``limit`` bytes; return how many were removed.
 
-    Those go first whose files were changed, or marked as used, longest ago. A chunk that is
-    removed while another server is about to read it is a miss there, nothing more.
+    The chunks whose files were changed, or marked as used, longest ago go first. If another server
+    is about to read a chunk that is removed, it only has a miss.
     """
     chunks: list[tuple[float, int, str]] = []
     try:
@@ -58,8 +58,8 @@ def prune(folder: Path, limit: int) -> int:
 class UsedChunks:
     """A listener of LMCache's memory tier that marks the files of chunks that are used.
 
-    Without it the start of every prompt, written first and found in memory ever after, would be
-    the first to be removed, and with it all that follows it in a prompt.
+    The start of every prompt is written first and from then on found in memory. Without the marks
+    it would be the first chunk to be removed, and nothing behind it in a prompt could be found.
     """
 
     def __init__(self, folder: Path) -> None:

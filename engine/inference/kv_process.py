@@ -11,7 +11,6 @@ tier grow without bound.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import os
@@ -24,24 +23,36 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from engine.core import UserError
+from engine.evaluation import _native
+from engine.inference import compat
 from engine.inference.kv_disk import UsedChunks, prune
 from engine.inference.kv_server import SHARED_MEMORY, ServerOptions
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _LOOK_SECONDS = 5.0  # between two looks at the size of the disk tier
 _DRAIN_SECONDS = 3.0  # for chunks that are on their way to the disk when the run ends
 _log = logging.getLogger(__name__)
 
 
 def main(options: ServerOptions) -> NoReturn:
-    """Serve until the run ends this process, or dies."""
+    """Serve until the run ends this process, or dies.
+
+    The standard output gets one text: the port, or why the installed LMCache can't be used.
+    """
+    report = os.dup(1)
+    os.dup2(2, 1)  # what else is printed belongs in the log
     ended = _ends()
-    _die_with(options.parent)
+    _native.die_with_parent(parent=options.parent, signal=signal.SIGTERM)
+    try:
+        compat.check("lmcache", "server")
+    except UserError as error:  # which the run raises
+        os.write(report, str(error).encode())
+        os._exit(0)
     _server, engine, port = _start(options)
     if options.shared_memory is not None:
         _reserve(SHARED_MEMORY / options.shared_memory)
-    os.write(options.report, f"{port}\n".encode())
-    os.close(options.report)
+    os.write(report, str(port).encode())
+    os.close(report)
     folder, limit = Path(options.folder), int(options.disk_gb * 2**30)
     used = UsedChunks(folder)
     engine.storage_manager._l1_manager.register_listener(used)
@@ -67,15 +78,6 @@ def _ends() -> socket.socket:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     return ended
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel send SIGTERM when the process that started this one dies."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != parent:  # it died before
-        os._exit(0)
 
 
 def _start(options: ServerOptions) -> tuple[Any, Any, int]:

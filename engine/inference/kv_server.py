@@ -2,13 +2,13 @@
 
 Covers: starting a server as a child of the run, or joining one that runs; waiting until it
 answers; what vLLM is told of it; closing it with nothing left behind. Does not cover the child
-(``kv_process.py``) or what vLLM does when the server fails (``kv_connector.py``). Nothing here
-stops a run: what goes wrong is one warning, and the run goes on without.
+(``kv_process.py``) or what vLLM does when the server fails (``kv_connector.py``). A server that
+fails stops no run: it is one warning, and the run goes on without.
 
 Every run starts a server of its own. Runs at the same time, and one after the other, share the
 disk tier: a chunk of tokens is a file of its own there, named by the model and the digest of all
-tokens up to its end, and appears by one rename. A server that several runs joined would die with
-the run that had started it, and would add no hits that the disk tier does not give.
+tokens up to its end, and appears by one rename. A server for several runs would die with the run
+that had started it, and would bring no more hits than the disk tier does.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from engine.core import UserError
+from engine.inference import compat
 from engine.scratch import make_scratch, remove_stale
 from engine.settings import CacheSettings
 
@@ -64,7 +66,6 @@ class ServerOptions:
 
     Attributes:
         parent: process id of the run.
-        report: descriptor to write the port to once the server answers.
         folder: of the disk tier.
         scratch: folder in ``folder`` for files that are being written; this server's own.
         memory_gb: memory tier, in GiB.
@@ -75,17 +76,12 @@ class ServerOptions:
     """
 
     parent: int
-    report: int
     folder: str
     scratch: str
     memory_gb: float
     disk_gb: float
     chunk_tokens: int
     shared_memory: str | None
-
-    def encoded(self) -> str:
-        """Return the options as one argument of a command line."""
-        return json.dumps(asdict(self))
 
 
 class KVServer:
@@ -104,24 +100,12 @@ class KVServer:
         """
         self._settings = settings
         self._chunk_tokens = chunk_tokens
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = self._report = -1
-        if settings.server is not None:
-            return
-        folder = Path(settings.folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in remove_stale(folder, _SCRATCH):  # of servers killed together with their runs
-            token = name.removeprefix(_SCRATCH)
-            (SHARED_MEMORY / f"{_SHARED}{token}").unlink(missing_ok=True)
-        token = secrets.token_hex(4)
-        self._shared = None if on_gpu else f"{_SHARED}{token}"
-        memory_gb = settings.memory_gb if on_gpu else _fitting(settings.memory_gb)
-        self._scratch, self._lock = make_scratch(folder, f"{_SCRATCH}{token}")
-        try:
-            self._start(memory_gb)
-        except BaseException:
-            self.close()
-            raise
+        self._resources = contextlib.ExitStack()
+        self._is_starting = True
+        if settings.server is None:
+            with contextlib.ExitStack() as resources:
+                self._process = self._start(on_gpu, resources)
+                self._resources = resources.pop_all()
 
     @property
     def log(self) -> Path:
@@ -133,9 +117,9 @@ class KVServer:
 
         Raises:
             OSError: it does not, in time or ever.
+            UserError: the installed LMCache is one that the engine can't use.
         """
         if self._settings.server is None:
-            assert self._process is not None
             return KVTransfer(port=self._wait(), weights=_identity(weights), pid=self._process.pid)
         port = int(self._settings.server.partition(":")[2])
         self._join(port)
@@ -143,58 +127,79 @@ class KVServer:
 
     def close(self) -> None:
         """End the server that is ours, with what it stored on disk, and remove its traces."""
-        process, self._process = self._process, None
-        ended = process is None or _end(process, at_once=self._report >= 0)
-        if self._report >= 0:
-            os.close(self._report)
-            self._report = -1
-        if self._lock >= 0:
-            if self._shared is not None:
-                (SHARED_MEMORY / self._shared).unlink(missing_ok=True)
-            if ended:
-                shutil.rmtree(self._scratch, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+        self._resources.close()
 
-    def _start(self, memory_gb: float) -> None:
-        self._report, report = os.pipe()
-        os.set_blocking(self._report, False)
+    def _start(self, on_gpu: bool, resources: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+        """Return a server's process; what is to be freed at the end goes to ``resources``."""
+        folder = Path(self._settings.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in remove_stale(folder, _SCRATCH):  # of servers killed together with their runs
+            _segment(name.removeprefix(_SCRATCH)).unlink(missing_ok=True)
+        token = secrets.token_hex(4)
+        segment, memory_gb = _segment(token), self._settings.memory_gb
         options = ServerOptions(
             parent=os.getpid(),
-            report=report,
             folder=self._settings.folder,
-            scratch=self._scratch.name,
-            memory_gb=memory_gb,
+            scratch=f"{_SCRATCH}{token}",
+            memory_gb=memory_gb if on_gpu else _fitting(memory_gb),
             disk_gb=self._settings.disk_gb,
             chunk_tokens=self._chunk_tokens,
-            shared_memory=self._shared,
+            shared_memory=None if on_gpu else segment.name,
         )
+        self._scratch, lock = make_scratch(folder, options.scratch)
+        resources.callback(os.close, lock)
+        self._ended_well = True
+        resources.callback(self._remove, segment)
+        with self.log.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "engine.inference.kv_process", json.dumps(asdict(options))],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,  # for the port alone
+                stderr=log,
+                pass_fds=(lock,),
+                env={**os.environ, **_ENVIRONMENT},
+                start_new_session=True,  # Ctrl-C is the run's, which ends its server itself
+            )
+        resources.enter_context(process)  # waits for it, and closes the pipe
+        resources.callback(self._end)
+        return process
+
+    def _end(self) -> None:
+        process = self._process
+        if self._is_starting and process.poll() is None:  # it heeds no other signal yet
+            process.kill()
+            process.wait()
+            return
+        process.terminate()
+        process.send_signal(signal.SIGCONT)
         try:
-            with self.log.open("wb") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "engine.inference.kv_process", options.encoded()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=(report, self._lock),
-                    env={**os.environ, **_ENVIRONMENT},
-                    start_new_session=True,  # Ctrl-C is the run's, which ends its server itself
-                )
-        finally:
-            os.close(report)
+            self._ended_well = process.wait(timeout=_CLOSE_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self._ended_well = False
+
+    def _remove(self, segment: Path) -> None:
+        """Remove what an ended process may have left, but not a log that may be of interest."""
+        segment.unlink(missing_ok=True)
+        if self._ended_well:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _wait(self) -> int:
         """Return the port of the process that was started, once it has told it."""
-        if not select.select([self._report], [], [], _START_SECONDS)[0]:
+        report = self._process.stdout
+        assert report is not None
+        if not select.select([report], [], [], _START_SECONDS)[0]:
             raise OSError(f"it did not start within {_START_SECONDS:.0f} s")
-        told = os.read(self._report, 32)
-        os.close(self._report)
-        self._report = -1
-        if not told.endswith(b"\n"):
+        self._is_starting = False
+        told = os.read(report.fileno(), select.PIPE_BUF).decode()
+        if not told:
             raise OSError(f"it did not start; see {self.log}")
+        if not told.isdecimal():
+            raise UserError(told)
         return int(told)
 
     def _join(self, port: int) -> None:
+        compat.check("client")
         import zmq
         from lmcache.v1.multiprocess.transport.factory import RequestClientFactory
 
@@ -228,25 +233,26 @@ _ENVIRONMENT = {
 def kv_server(
     settings: CacheSettings, *, chunk_tokens: int, on_gpu: bool
 ) -> Iterator[KVServer | None]:
-    """Hold a server for the length of a ``with`` block; None if none is wanted or can be had.
+    """Hold a server for the length of a ``with`` block; None, with a warning, if it can't be had.
 
     The arguments are those of `KVServer`.
     """
-    server = None
-    if settings.kind == "lmcache":
-        try:
-            server = KVServer(settings, chunk_tokens=chunk_tokens, on_gpu=on_gpu)
-        except OSError as error:
-            _go_without(error)
     try:
+        server = KVServer(settings, chunk_tokens=chunk_tokens, on_gpu=on_gpu)
+    except OSError as error:
+        _go_without(error)
+        yield None
+        return
+    with contextlib.closing(server):
         yield server
-    finally:
-        if server is not None:
-            server.close()
 
 
 def kv_transfer(server: KVServer | None, *, weights: Path) -> KVTransfer | None:
-    """Return what vLLM is told of ``server``; None, with a warning, if it does not answer."""
+    """Return what vLLM is told of ``server``; None, with a warning, if it does not answer.
+
+    Raises:
+        UserError: the installed LMCache is one that the engine can't use.
+    """
     if server is None:
         return None
     try:
@@ -272,8 +278,9 @@ def _fitting(memory_gb: float) -> float:
 def _identity(weights: Path) -> str:
     """Return a name for a folder of weights that other weights do not have.
 
-    What a file holds is told by its name, size and time of change, as reading tens of gigabytes
-    would take longer than what is saved; the configuration, which is small, by its contents.
+    Weights count by their files' names, sizes and times of change, because reading tens of
+    gigabytes would take longer than the cache saves. The configuration, which is small, counts by
+    its text.
     """
     digest = hashlib.sha256((weights / "config.json").read_bytes())
     for path in sorted(weights.iterdir()):
@@ -282,17 +289,6 @@ def _identity(weights: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _end(process: subprocess.Popen[bytes], *, at_once: bool) -> bool:
-    """End a server's process and wait for it; return whether its log tells nothing of interest."""
-    if at_once and process.poll() is None:  # it is still starting, and heeds no other signal
-        process.kill()
-        process.wait()
-        return True
-    process.terminate()
-    process.send_signal(signal.SIGCONT)
-    try:
-        return process.wait(timeout=_CLOSE_SECONDS) == 0
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return False
+def _segment(token: str) -> Path:
+    """Return the shared memory of the server that a token names."""
+    return SHARED_MEMORY / f"{_SHARED}{token}"

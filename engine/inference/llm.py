@@ -1,7 +1,7 @@
 """vLLM's engine in this process: K children from one prompt.
 
 Covers: starting the engine on a CPU or a GPU, running its steps, the model's tokenizer and chat
-template, and what the prefix cache holds. Does not cover the children of a prompt (``fanout.py``),
+template, and its counts. Does not cover the children of a prompt (``fanout.py``),
 what stands in a prompt (``engine.prompts``) or what becomes of a child.
 
 The engine has no locks: one thread adds requests, steps and aborts. The tokenizer is a copy of the
@@ -20,16 +20,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from engine.core import ChatFrame, UserError
-from engine.inference.draft import speculative_config
+from engine.inference import compat
+from engine.inference.engine_options import check_engine_options
 from engine.inference.environment import is_cpu_build
 from engine.inference.fanout import FanOut, Sampling
-from engine.inference.hidden_states import mean_hidden_states
-from engine.inference.hot import HotPrefixes
 from engine.inference.kv_server import KVTransfer
 from engine.inference.stats import EngineLoad, PrefixCacheCount, engine_counter
 from engine.settings import ModelSettings
@@ -41,7 +38,7 @@ _CPU_BLOCK_SIZE = 32
 _CPU_CHUNK_TOKENS = 2 * _CPU_BLOCK_SIZE
 _GPU_CHUNK_TOKENS = 256
 MOST_AT_ONCE = 64
-"""Requests that vLLM runs at once; more wait in its queue."""
+"""Requests that vLLM runs at once, unless ``model.engine.max_num_seqs`` says otherwise."""
 _MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
 # Weights that are missing are a RuntimeError, an empty file of them is a struct.error.
 _UNLOADABLE = (OSError, ValueError, RuntimeError, SafetensorError, struct.error)
@@ -69,25 +66,23 @@ class LanguageModel:
                 now or later, the engine goes on without.
 
         Raises:
-            UserError: the model can't be loaded; the message names it and what to do.
+            UserError: the model can't be loaded, or the installed vLLM or LMCache is one that the
+                engine can't use; the message names it and what to do.
         """
         counter = engine_counter()
-        args = engine_args(settings=settings, folder=str(folder), seed=seed)
-        args.kv_transfer_config = _kv_transfer_config(kv_transfer)
         try:
+            args = engine_args(settings=settings, folder=str(folder), seed=seed)
+            args.kv_transfer_config = _kv_transfer_config(kv_transfer)
             self._engine = _load(args, counter)
-        except _UNLOADABLE as error:
-            raise _unloadable(folder, error) from error
+        except _errors(settings) as error:
+            raise _unloadable(folder, error, settings) from error
         self._count = counter
-        self._hot = HotPrefixes()
-        self._engine.engine_core.engine_core.scheduler.kv_event_publisher = self._hot
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
         self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
         self._fans: list[FanOut] = []
         self._calls = 0
         self.max_model_len = settings.max_model_len
         self.block_size = int(self._engine.vllm_config.cache_config.block_size)
-        self.hidden_size = int(self._engine.model_config.get_hidden_size())
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``, with no token added."""
@@ -152,10 +147,9 @@ class LanguageModel:
         return fan
 
     def step(self) -> None:
-        """Run the engine for one step; each fan-out then has what came of its children.
+        """Run the engine for one step; each fan-out takes in the output of its children.
 
-        The step's wall seconds are shared out evenly among the requests in it: children, and
-        prompts whose hidden states are wanted.
+        The step's wall seconds are shared out evenly among the children in it.
         """
         requests = self._engine.get_num_unfinished_requests()
         began = time.perf_counter()
@@ -169,39 +163,14 @@ class LanguageModel:
             if output.request_id in owners:
                 owners[output.request_id].note_output(output)
 
-    def mean_hidden_states(self, prompts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Return the mean of each prompt's last hidden states, shape (n, hidden_size).
-
-        Runs steps until all are computed; the fan-outs go on meanwhile, and their children keep
-        what came of them until they are taken. Nothing is read from the prefix cache.
-
-        Args:
-            prompts: token ids, at least one prompt of 1 to ``max_model_len`` - 1 tokens each.
-
-        Raises:
-            ValueError: there is no prompt, or one has another length.
-        """
-        lengths = [len(each) for each in prompts]
-        if not lengths or not 1 <= min(lengths) <= max(lengths) < self.max_model_len:
-            raise ValueError(
-                f"expected prompts of 1 to {self.max_model_len - 1} tokens, but they have {lengths}"
-            )
-        self._calls += 1
-        named = {f"{self._calls}.{index}": each for index, each in enumerate(prompts)}
-        return mean_hidden_states(engine=self._engine, step=self.step, prompts=named)
-
-    def cached_tokens(self, token_ids: Sequence[int]) -> int:
-        """Return how many tokens at a prompt's start the engine's prefix cache would serve now."""
-        return self._hot.cached_tokens(token_ids)
-
     def prefix_cache_count(self) -> PrefixCacheCount:
         """Return the scheduler's count of tokens looked up in and found in the prefix cache."""
-        count: PrefixCacheCount = self._count.prefix_cache()
+        count: PrefixCacheCount = self._count.prefix_cache
         return count
 
     def load(self) -> EngineLoad:
         """Return how loaded the engine was in its last step."""
-        load: EngineLoad = self._count.load()
+        load: EngineLoad = self._count.load
         return load
 
     def forget(self) -> None:
@@ -218,18 +187,23 @@ class LanguageModel:
         self._engine.engine_core.shutdown()
 
 
+def most_at_once(settings: ModelSettings) -> int:
+    """Return how many requests vLLM runs at once; more wait in its queue."""
+    return int(settings.engine.get("max_num_seqs") or MOST_AT_ONCE)
+
+
 def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
     """Return how many tokens of KV to store together outside the engine: some of its blocks.
 
     Raises:
         UserError: the model's configuration can't be read.
     """
-    if is_cpu_build():
+    if is_cpu_build() and "block_size" not in settings.engine:
         return _CPU_CHUNK_TOKENS
     try:
         config = engine_args(settings=settings, folder=str(folder), seed=0).create_engine_config()
-    except _UNLOADABLE as error:
-        raise _unloadable(folder, error) from error
+    except _errors(settings) as error:
+        raise _unloadable(folder, error, settings) from error
     block_size = int(config.cache_config.block_size)  # hundreds, for a model with state layers
     return -(-_GPU_CHUNK_TOKENS // block_size) * block_size
 
@@ -252,10 +226,18 @@ def _load(args: Any, counter: Any) -> Any:
     return LLMEngine.from_engine_args(args, stat_loggers=[counter])
 
 
-def _unloadable(folder: str | Path, error: Exception) -> UserError:
+def _errors(settings: ModelSettings) -> tuple[type[Exception], ...]:
+    """Return what loading a model may raise for the user's part in it."""
+    # vLLM compares some values before it checks their types.
+    return (*_UNLOADABLE, TypeError) if settings.engine else _UNLOADABLE
+
+
+def _unloadable(folder: str | Path, error: Exception, settings: ModelSettings) -> UserError:
     """Return the error that says why, and which setting to change."""
     said = " ".join(str(error).split())
     hint = "give model.path=DIR with weights in Hugging Face's layout"
+    if settings.engine:
+        hint = f"{hint}, and see model.engine: {', '.join(settings.engine)}"
     # vLLM has no class of its own for this; the words are in all its messages, and in PyTorch's.
     if re.search(r"\bmemory\b|KV cache", said.replace(str(folder), ""), re.IGNORECASE):
         size = "model.kv_cache_gb" if is_cpu_build() else "model.gpu_memory_utilization"
@@ -264,10 +246,11 @@ def _unloadable(folder: str | Path, error: Exception) -> UserError:
 
 
 def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
-    from vllm.config import KVTransferConfig
-
     if kv_transfer is None:
         return None
+    compat.check("lmcache", "connector")
+    from vllm.config import KVTransferConfig
+
     from engine.inference import kv_connector
 
     return KVTransferConfig(
@@ -286,32 +269,36 @@ def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
 
 
 def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
-    """Return what vLLM's engine is made with."""
+    """Return what vLLM's engine is made with.
+
+    Raises:
+        UserError: the installed vLLM is one that the engine can't use, or ``settings.engine`` has
+            a key that it can't have.
+    """
+    compat.check("engine")
     from vllm import EngineArgs
-    from vllm.config.kv_events import KVEventsConfig
     from vllm.platforms import current_platform
 
     common: dict[str, Any] = {
         "model": folder,
-        # The publisher is replaced by `HotPrefixes`: nothing leaves the process.
-        "kv_events_config": KVEventsConfig(enable_kv_cache_events=True, publisher="null"),
         "seed": seed,
         "max_model_len": settings.max_model_len,
         "max_num_seqs": MOST_AT_ONCE,
         "enable_prefix_caching": True,
         "disable_log_stats": False,
         "use_tqdm_on_load": False,
-        "speculative_config": speculative_config(settings.draft),
     }
-    if not current_platform.is_cpu():
-        return EngineArgs(gpu_memory_utilization=settings.gpu_memory_utilization, **common)
-    return EngineArgs(
-        dtype="bfloat16",
-        enforce_eager=True,
-        block_size=_CPU_BLOCK_SIZE,
-        # A seeded request whose prefill is split crashes the CPU backend of vLLM 0.32
-        # ("CPU Generator does not use offset"), so a prompt has to fit in one step.
-        enable_chunked_prefill=False,
-        max_num_batched_tokens=max(settings.max_model_len, 2048),
-        **common,
-    )
+    if current_platform.is_cpu():
+        common |= {
+            "dtype": "bfloat16",
+            "enforce_eager": True,
+            "block_size": _CPU_BLOCK_SIZE,
+            # A seeded request whose prefill is split crashes the CPU backend of vLLM 0.32
+            # ("CPU Generator does not use offset"), so a prompt has to fit in one step.
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": max(settings.max_model_len, 2048),
+        }
+    else:
+        common["gpu_memory_utilization"] = settings.gpu_memory_utilization
+    check_engine_options(settings.engine)
+    return EngineArgs(**{**common, **settings.engine})

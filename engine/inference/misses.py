@@ -1,21 +1,22 @@
 """Why prompt tokens were computed and not served from the prefix cache.
 
-vLLM counts how many tokens of a prompt were cached; this says why the others were not, from what
-the session asked before. vLLM keeps whole blocks of tokens, each under the hash of all tokens up to
-its end, so a block is found only behind the very start that it was computed behind.
+vLLM counts how many tokens of a prompt were cached. This module says why the others were not, from
+the earlier prompts of the session. vLLM keeps whole blocks of tokens, each under the hash of all
+tokens up to its end. So it finds a block only if all tokens before the block are the same, too. A
+*block* below is one of the cache; a *part* is an `engine.core.Block` of the prompt.
 
-- ``evicted``: the block was asked for behind the same start, and is gone.
-- ``concurrent``: the same, by a call that is under way: what it holds is not evicted, so it was not
-  computed yet.
-- ``alignment``: tokens after the last block that could be found; and in the block in which a prompt
-  leaves what was asked before, the tokens of those of its parts (`engine.core.Block`) that were.
-- ``compaction``, ``moved``: the part was asked for behind another start, since when the history was
-  compacted, or was not.
-- ``cold``: the first call of a session, and a task that no earlier call began with.
-- ``new``: all other parts, as a whole: also those that begin as an earlier one did, and an answer
-  of the model, which the cache holds from its decode unless it was evicted.
+- ``evicted``: an earlier prompt had this block behind the same tokens, and it is gone.
+- ``concurrent``: a call that is under way has this block behind the same tokens. Its blocks are
+  held, so the block is not evicted: it was not computed yet.
+- ``alignment``: tokens after the last block that can be found. Also, in the first block that is
+  new, the tokens of those parts that an earlier prompt had at the same place.
+- ``moved``: an earlier prompt had the part behind other tokens.
+- ``compaction``: the same, and the island's history was compacted since its last call.
+- ``cold``: the first call of a session; also a task with which no earlier call began.
+- ``new``: every other part, as a whole. That includes a part that only begins like an earlier one,
+  and an answer of the model, although its decode may have left it in the cache.
 
-Does not cover what vLLM does with the tokens: the counts are its own, only the reasons are ours.
+Does not cover how vLLM counts: the counts are its own, only the reasons are made here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from engine.core import Block, Miss, Part, Prompt
 
 
 class MissLedger:
-    """Remembers what a session asked for, as hashes; `begin` with each call's prompt."""
+    """Remembers the prompts of a session as hashes; call `begin` with each call's prompt."""
 
     def __init__(self, *, block_size: int) -> None:
         """``block_size``: tokens of a block of the prefix cache."""
@@ -45,7 +46,7 @@ class MissLedger:
         Args:
             prompt: of all the call's children.
             island: that asks.
-            compactions: how often the island's history was compacted, so far in the run.
+            compactions: how often the island's history was compacted so far in the run.
         """
         token_ids, size = prompt.token_ids, self._block_size
         starts = _starts(token_ids, size=size)
@@ -76,7 +77,7 @@ class MissLedger:
         self._under_way -= Counter(call.starts)
 
     def _reason(self, block: Block, compacted: bool) -> Miss:
-        """Return why a token of ``block`` is computed, if it stands behind a new start."""
+        """Return why the tokens of ``block`` are computed where the tokens before it are new."""
         if not self._sequences:
             return Miss.COLD
         if hash(block.token_ids) in self._parts:
@@ -85,7 +86,7 @@ class MissLedger:
 
 
 class CallMisses:
-    """The account of one call: why each of its prompt's tokens is computed, if it is."""
+    """The account of one call: for each token of its prompt, the reason if it is computed."""
 
     def __init__(self, reasons: Sequence[Miss], *, starts: Sequence[int]) -> None:
         """Keep what the ledger found.

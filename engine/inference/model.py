@@ -1,6 +1,6 @@
-"""What a run needs of a model, whichever it is: K children from one prompt, step by step.
+"""What a run needs of a model: K children from one prompt, step by step.
 
-`engine.inference.LanguageModel` is vLLM's; ``engine.mutation`` has one that is none.
+`engine.inference.LanguageModel` is vLLM's; ``engine.mutation`` has one without a language model.
 """
 
 from __future__ import annotations
@@ -15,10 +15,6 @@ from engine.inference.stats import EngineLoad
 
 class Children(Protocol):
     """The children of one prompt, as `engine.inference.FanOut` has them."""
-
-    @property
-    def request_ids(self) -> tuple[str, ...]:
-        """Of the children that are still generated."""
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -42,7 +38,7 @@ class Children(Protocol):
 
 
 class Model(Protocol):
-    """A model; one thread asks for children, steps and aborts, another one may do the rest."""
+    """A model. One thread calls `fanout`, `step` and abort; any other may call the rest."""
 
     max_model_len: int
     """The longest prompt plus completion, in tokens."""
@@ -64,9 +60,6 @@ class Model(Protocol):
 
     def step(self) -> None:
         """Run the engine for one step."""
-
-    def cached_tokens(self, token_ids: Sequence[int]) -> int:
-        """Return how many tokens at a prompt's start the prefix cache would serve now."""
 
     def load(self) -> EngineLoad:
         """Return how loaded the engine was in its last step."""

@@ -17,7 +17,7 @@ class PrefixCacheCount:
     Attributes:
         queries: prompt tokens looked up.
         hits: those of them found in the engine's own prefix cache.
-        external_hits: those found there no more, or never, but loaded from the LMCache server.
+        external_hits: those that the engine's own cache lacked and the LMCache server had.
     """
 
     queries: int
@@ -40,15 +40,12 @@ class EngineLoad:
 
 
 def engine_counter() -> Any:
-    """Return a stat logger, as its own factory, with ``prefix_cache()`` and ``load()``."""
+    """Return a stat logger, as its own factory, with the latest ``prefix_cache`` and ``load``."""
     from vllm.v1.metrics.loggers import StatLoggerBase
 
     class EngineCounter(StatLoggerBase):  # type: ignore[misc]
-        queries = 0
-        hits = 0
-        external_hits = 0
-        waiting = 0
-        kv_usage = 0.0
+        prefix_cache = PrefixCacheCount(queries=0, hits=0)
+        load = EngineLoad(waiting=0, kv_usage=0.0)
 
         def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
             """Nothing to set up."""
@@ -63,22 +60,18 @@ def engine_counter() -> Any:
         ) -> None:
             if scheduler_stats is None:
                 return
-            cls.queries += scheduler_stats.prefix_cache_stats.queries
-            cls.hits += scheduler_stats.prefix_cache_stats.hits
-            if scheduler_stats.connector_prefix_cache_stats is not None:
-                cls.external_hits += scheduler_stats.connector_prefix_cache_stats.hits
-            cls.waiting = scheduler_stats.num_waiting_reqs
-            cls.kv_usage = scheduler_stats.kv_cache_usage
-
-        @classmethod
-        def prefix_cache(cls) -> PrefixCacheCount:
-            return PrefixCacheCount(
-                queries=cls.queries, hits=cls.hits, external_hits=cls.external_hits
+            own, external = (
+                scheduler_stats.prefix_cache_stats,
+                scheduler_stats.connector_prefix_cache_stats,
             )
-
-        @classmethod
-        def load(cls) -> EngineLoad:
-            return EngineLoad(waiting=cls.waiting, kv_usage=cls.kv_usage)
+            cls.prefix_cache = PrefixCacheCount(
+                queries=cls.prefix_cache.queries + own.queries,
+                hits=cls.prefix_cache.hits + own.hits,
+                external_hits=cls.prefix_cache.external_hits + (external.hits if external else 0),
+            )
+            cls.load = EngineLoad(
+                waiting=scheduler_stats.num_waiting_reqs, kv_usage=scheduler_stats.kv_cache_usage
+            )
 
         def log_engine_initialized(self) -> None:
             """Nothing to say."""

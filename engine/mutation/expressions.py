@@ -1,7 +1,7 @@
 """Mutations of expressions: numbers, operators, comparisons, names, calls, subexpressions.
 
-Each changes one place of a syntax tree, chosen by chance, and returns whether there was one. Does
-not cover whether a program is the better for it, or even runs: ``mutate.py`` says what has to hold.
+Each mutation changes one place of a syntax tree, chosen by chance, and returns whether there was
+one. Does not cover what has to hold of the mutated program: ``mutate.py``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine import program as programs
-from engine.mutation.slots import Slot, dotted, find_slots
-from engine.prompts.library import Function, functions_of
+from engine.syntax import dotted
+from engine.syntax.library import Function, functions_of
+from engine.syntax.names import known_modules
+from engine.syntax.slots import Slot, find_slots
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
@@ -105,7 +106,7 @@ def call(tree: ast.Module, rng: np.random.Generator) -> bool:
 
     Only calls without keyword arguments are changed, and none of a module of random numbers.
     """
-    modules, own = programs.known_modules(tree), _own_functions(tree)
+    modules, own = known_modules(tree), _own_functions(tree)
     places = [
         (node, others)
         for node in _evaluated(tree)

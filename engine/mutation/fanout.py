@@ -1,37 +1,36 @@
 """K children of one prompt that are mutations of it: the counterpart of `engine.inference.FanOut`.
 
-A child is written whole, in one go. Ending one early writes it too: so what is recorded of a call
-depends on its prompt and its seeds alone, and not on how far a model was when a budget was spent.
+A child is written whole, in one go, also when it is ended early. So what is recorded of a call
+depends on its prompt and its seeds alone, not on the moment when the budget was spent.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 
 from engine.core import Generation
 from engine.inference import Sampling
-from engine.mutation.mutate import mutated
+from engine.mutation.mutate import timed
 
 
 class MutationFanOut:
     """The children of one program; made by `MutationModel.fanout`."""
 
-    def __init__(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> None:
+    def __init__(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], syntax: Executor
+    ) -> None:
         """Begin with nothing written.
 
         Args:
             token_ids: the program, one character a token.
             sampling: of each child.
+            syntax: processes that mutate.
         """
         self._program = "".join(map(chr, token_ids))
+        self._syntax = syntax
         self._running = dict(enumerate(sampling))
         self._finished: list[Generation] = []
-
-    @property
-    def request_ids(self) -> tuple[str, ...]:
-        """Of the children that are not written."""
-        return tuple(map(str, self._running))
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -39,19 +38,25 @@ class MutationFanOut:
         return tuple(self._running)
 
     @property
-    def in_flight(self) -> int:
-        """Children that were not handed out yet."""
-        return len(self._running) + len(self._finished)
-
-    @property
     def is_running(self) -> bool:
         """Whether there is a child that was not handed out yet."""
-        return self.in_flight > 0
+        return bool(self._running or self._finished)
 
-    def write(self) -> None:
-        """Write all children."""
-        for index in self.indices:
-            self.abort(index)
+    def begin(self) -> Callable[[], None]:
+        """Begin to write all children; return what waits for them."""
+        running, self._running = self._running, {}
+        children = {
+            index: self._syntax.submit(
+                timed, self._program, seed=each.seed, temperature=each.temperature
+            )
+            for index, each in running.items()
+        }
+
+        def wait() -> None:
+            for index, child in children.items():
+                self._finished.append(self._generation(index, running[index], *child.result()))
+
+        return wait
 
     def take(self) -> list[Generation]:
         """Return the children that were written since the last time."""
@@ -64,18 +69,17 @@ class MutationFanOut:
 
     def abort(self, index: int) -> None:
         """Write child ``index`` now."""
-        sampling = self._running.pop(index, None)
-        if sampling is not None:
-            self._finished.append(self._generation(index, sampling))
+        each = self._running.pop(index, None)
+        if each is not None:
+            child = timed(self._program, seed=each.seed, temperature=each.temperature)
+            self._finished.append(self._generation(index, each, *child))
 
     def close(self) -> None:
         """Forget every child that was not handed out."""
         self._running.clear()
         self._finished.clear()
 
-    def _generation(self, index: int, sampling: Sampling) -> Generation:
-        began = time.perf_counter()
-        whole = mutated(self._program, seed=sampling.seed, temperature=sampling.temperature)
+    def _generation(self, index: int, sampling: Sampling, whole: str, seconds: float) -> Generation:
         text = whole[: sampling.max_tokens]
         return Generation(
             index=index,
@@ -84,5 +88,5 @@ class MutationFanOut:
             finish_reason="stop" if text == whole else "length",
             prompt_tokens=len(self._program),
             cached_prompt_tokens=0,
-            llm_seconds=time.perf_counter() - began,
+            llm_seconds=seconds,
         )

@@ -1,19 +1,19 @@
-"""A model that is none: its answer to a program is the program, mutated.
+"""A stand-in for a language model: its answer to a program is the program, mutated.
 
-It has the face of `engine.inference.LanguageModel`, without the hidden states, so that the
-decoder's thread, the loop, the search and the store run with it as they are: without weights, in
-milliseconds a child, and with children that follow from prompt, seed and temperature alone. What it
-finds is what chance finds; it is no result.
+It has the interface of `engine.inference.LanguageModel`, so the decoder, the loop, the search and
+the store run with it unchanged. It needs no weights, and its children follow from prompt, seed and
+temperature alone. What it finds is what chance finds.
 
-- A prompt is a program, a token a character of it.
+- A prompt is a program, and a token is a character of it.
 - A child's temperature is the mean number of its mutations beyond the first (``mutate.py``).
-- No prompt token is ever cached, because nothing is computed of one that could be kept: a run's hit
-  rate is 0, and all tokens count as not filling a block of a cache.
+- No prompt token is ever cached, because nothing is computed that could be kept. A run's hit rate
+  is 0, and every token counts as one that fills no block of a cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 
 from engine.core import ChatFrame, UserError
 from engine.inference import EngineLoad, PrefixCacheCount, Sampling
@@ -24,8 +24,9 @@ from engine.settings import ModelSettings
 class MutationModel:
     """Mutates programs; see the module."""
 
-    def __init__(self, settings: ModelSettings) -> None:
-        """Set the limits that ``settings`` has."""
+    def __init__(self, settings: ModelSettings, *, syntax: Executor) -> None:
+        """Set the limits that ``settings`` has; ``syntax`` are the processes that mutate."""
+        self._syntax = syntax
         self._fans: list[MutationFanOut] = []
         self._prompt_tokens = 0
         self.max_model_len = settings.max_model_len
@@ -56,19 +57,15 @@ class MutationModel:
         if any(each.stop or each.banned or each.grammar or each.schema for each in sampling):
             raise ValueError("a mutation follows no stop strings, bans, grammar or schema")
         self._prompt_tokens += len(token_ids) * len(sampling)
-        fan = MutationFanOut(token_ids=token_ids, sampling=sampling)
+        fan = MutationFanOut(token_ids=token_ids, sampling=sampling, syntax=self._syntax)
         self._fans.append(fan)
         return fan
 
     def step(self) -> None:
         """Write every child that was asked for."""
-        for fan in self._fans:
-            fan.write()
+        for wait in [fan.begin() for fan in self._fans]:
+            wait()
         self._fans.clear()
-
-    def cached_tokens(self, token_ids: Sequence[int]) -> int:
-        """Return 0: there is no prefix cache."""
-        return 0
 
     def prefix_cache_count(self) -> PrefixCacheCount:
         """Return the prompt tokens of all children, and no hits."""

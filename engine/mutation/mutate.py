@@ -1,7 +1,7 @@
 """A mutated program: some mutations, one after the other, each of which leaves a program.
 
 Covers: which mutation is tried, how many there are, and what has to hold of the result: it parses,
-it is another program (`engine.program.program_key`), and it reads no name that nothing defines and
+it is another program (`engine.core.Program.key`), and it reads no name that nothing defines and
 that the program before it did not read already. Comments and layout are lost.
 
 Does not cover the mutations themselves: ``expressions.py``, ``statements.py``.
@@ -10,12 +10,14 @@ Does not cover the mutations themselves: ``expressions.py``, ``statements.py``.
 from __future__ import annotations
 
 import ast
+import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from engine import program as programs
 from engine.mutation import expressions, statements
+from engine.syntax import read
+from engine.syntax.tree import copy_of
 
 Mutation = Callable[[ast.Module, np.random.Generator], bool]
 """Changes one place of a tree; returns False, the tree unchanged, if it has no place for it."""
@@ -34,14 +36,16 @@ MUTATIONS: Mapping[Mutation, float] = {
 """The mutations and their weights. Plain guesses: a null hypothesis that was tuned on the problems
 that it is measured on would be none."""
 
+_KINDS = tuple(MUTATIONS)
+_SHARES = np.array(tuple(MUTATIONS.values())) / sum(MUTATIONS.values())
 _ATTEMPTS = 32
 
 
 def mutated(program: str, *, seed: int, temperature: float) -> str:
     """Return ``program`` with 1 + Poisson(``temperature``) mutations.
 
-    The same arguments give the same program. One in which no mutation can be found that leaves a
-    program, such as an empty one, is returned as it is.
+    The same arguments give the same program. A program that has no valid mutation, such as an empty
+    one, is returned as it is.
     """
     rng = np.random.default_rng(seed)
     for _ in range(1 + int(rng.poisson(temperature))):
@@ -49,25 +53,28 @@ def mutated(program: str, *, seed: int, temperature: float) -> str:
     return program
 
 
+def timed(program: str, *, seed: int, temperature: float) -> tuple[str, float]:
+    """Return `mutated`, and the seconds that it took."""
+    began = time.perf_counter()
+    child = mutated(program, seed=seed, temperature=temperature)
+    return child, time.perf_counter() - began
+
+
 def _once(program: str, rng: np.random.Generator) -> str:
-    before = programs.parse(program)
+    before = read(program)
     if before is None:
         return program
-    key, undefined = programs.program_key(before), set(programs.undefined_names(program, before))
-    weights = np.array(list(MUTATIONS.values()))
     for _ in range(_ATTEMPTS):
-        mutation = list(MUTATIONS)[int(rng.choice(len(weights), p=weights / weights.sum()))]
-        tree = programs.parse(program)  # a fresh one: mutations change it in place
-        assert tree is not None
+        mutation = _KINDS[int(rng.choice(len(_KINDS), p=_SHARES))]
+        tree = copy_of(program)
         child = _text(tree) if mutation(tree, rng) else None
-        after = None if child is None else programs.parse(child)
+        after = None if child is None else read(child)
         if (
-            child is not None
-            and after is not None
-            and programs.program_key(after) != key
-            and undefined.issuperset(programs.undefined_names(child, after))
+            after is not None
+            and after.key != before.key
+            and set(before.undefined).issuperset(after.undefined)
         ):
-            return child
+            return after.text
     return program
 
 

@@ -1,7 +1,7 @@
 """Mutations of statements: one is removed, repeated, or changes places with its neighbour.
 
-Only statements inside functions are touched, and no ``return``, import, definition or docstring:
-without those a program is no longer one that answers.
+Only statements inside functions are touched, and no ``return``, import, definition or docstring: a
+program needs those to return anything.
 """
 
 from __future__ import annotations

@@ -8,13 +8,14 @@ Does not cover where events come from: ``engine.loop`` records them, ``engine.re
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
-from engine.core import INITIAL
+from engine.core import INITIAL, Program
 from engine.pipeline.outcomes import Outcomes
-from engine.search import Entry, Search
+from engine.search.population import Entry
+from engine.search.search import Search
 from engine.store import Call, Child, Recorded, RunHistory, Seed, Verdict
+from engine.syntax import read
 
 
 class RunState:
@@ -30,7 +31,7 @@ class RunState:
         """
         self.history = history
         self.search = search
-        self._outcomes = Outcomes(history, workers=workers, first_best=search.first_best)
+        self._outcomes = Outcomes(history, workers=workers, improved=search.improved)
         self._last: dict[int, int] = {}  # by island: its last call's iteration
 
     def fold(self, recorded: Recorded) -> None:
@@ -38,7 +39,6 @@ class RunState:
         self.history.fold(recorded)
         event = recorded.event
         if isinstance(event, Call):
-            self._outcomes.begin(event)
             self.search.begin(
                 event.iteration,
                 island=event.island,
@@ -51,35 +51,29 @@ class RunState:
                 self.search.admit(self._entry(event, event.program))
         elif isinstance(event, Verdict):
             if event.candidate == INITIAL:
-                program = self.history.program_of(INITIAL)
-                self.search.admit(Entry(id=INITIAL, program=program))
+                self.search.admit(Entry(id=INITIAL, program=_read(self.history, INITIAL)))
             elif event.candidate in self.history.seeds:
-                self.search.admit(_seeded(self.history.seeds[event.candidate]))
-            self.search.tell(event.candidate, event.evaluation(), cell=event.cell)
-        for outcome in self._outcomes.finished():
-            taken_over = self.search.taken_over(outcome.iteration, island=outcome.island)
-            if taken_over is not None:
-                outcome = dataclasses.replace(outcome, improved=taken_over)
+                self.search.admit(_seeded(self.history, self.history.seeds[event.candidate]))
+            self.search.tell(event.candidate, event.evaluation, cell=event.cell)
+        for outcome in self._outcomes.fold(event):
             self.search.finish(outcome)
 
     def is_open(self, island: int) -> bool:
         """Whether an iteration of the island has begun whose verdicts are not all in."""
         return self._outcomes.is_open(island)
 
+    def last_call(self, island: int) -> int:
+        """Return the iteration of the island's last call; -1 before the first."""
+        return self._last.get(island, -1)
+
     def next_of(self, islands: Iterable[int]) -> int | None:
-        """Return which of ``islands`` is to have the room for the next call; None of none.
+        """Return which of ``islands`` may call next; None of none.
 
-        Where they take turns, the one whose last call was recorded first.
+        They take turns: it is the one whose last call was recorded first.
         """
-        waiting = sorted(islands)
-        if not waiting:
-            return None
-        preferred = self.search.preferred(waiting, iteration=self.history.next_iteration)
-        if preferred is not None:
-            return preferred
-        return min(waiting, key=lambda island: self._last.get(island, -1))
+        return min(sorted(islands), key=self.last_call, default=None)
 
-    def _entry(self, child: Child, program: str) -> Entry:
+    def _entry(self, child: Child, program: Program) -> Entry:
         call = self.history.calls[child.iteration]
         return Entry(
             id=child.id,
@@ -96,10 +90,17 @@ class RunState:
         )
 
 
-def _seeded(seed: Seed) -> Entry:
+def _read(history: RunHistory, candidate: str) -> Program:
+    """Return one of the programs that the run began with."""
+    program = read(history.program_of(candidate))
+    assert program is not None  # or the run had not begun
+    return program
+
+
+def _seeded(history: RunHistory, seed: Seed) -> Entry:
     return Entry(
         id=seed.candidate,
-        program=seed.program,
+        program=_read(history, seed.candidate),
         index=1 + seed.number,  # behind the initial program
         islands=seed.islands,
     )

@@ -5,17 +5,7 @@
 writes the best programs of runs as a pool.
 """
 
-from engine.pool.allocation import allocate
-from engine.pool.reading import PoolProgram, PoolReading, Unusable, judged, read_pool
+from engine.pool.reading import PoolProgram, PoolReading, read_pool
 from engine.pool.seeding import read_sources, seeds
 
-__all__ = [
-    "PoolProgram",
-    "PoolReading",
-    "Unusable",
-    "allocate",
-    "judged",
-    "read_pool",
-    "read_sources",
-    "seeds",
-]
+__all__ = ["PoolProgram", "PoolReading", "read_pool", "read_sources", "seeds"]

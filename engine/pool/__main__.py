@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.arguments import Arguments, execute
 from engine.core import UserError
 from engine.pool.export import export
 
@@ -20,45 +21,23 @@ _TOP = 10
 
 def main(arguments: Sequence[str]) -> int:
     """Do as ``arguments`` say and return the exit code."""
-    if {"--help", "-h"} & set(arguments):
-        sys.stdout.write(__doc__ or "")
-        return 0
-    try:
-        runs, to, top, each = _read(arguments)
-        written = export(runs, to=to, top=top, each=each)
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
+    return execute(_export, arguments, keys=("to", "top", "each"), usage=__doc__ or "")
+
+
+def _export(arguments: Arguments) -> int:
+    if arguments.rest[:1] != ["export"]:
+        raise UserError("expected: export RUN... to=FOLDER top=N each=N")
+    runs = [Path(each) for each in arguments.rest[1:]]
+    if not runs:
+        raise UserError("no run is given; give the folder of at least one")
+    if not arguments.options.get("to"):
+        raise UserError("to= is missing; give the folder to be made, to=FOLDER")
+    to = Path(arguments.options["to"])
+    top = arguments.number("top", _TOP)
+    written = export(runs, to=to, top=top, each=arguments.number("each", top))
     for entry in written:
         sys.stdout.write(f"{entry.score!r}  {to / entry.file}  {entry.run}/{entry.candidate}\n")
     return 0
-
-
-def _read(arguments: Sequence[str]) -> tuple[list[Path], Path, int, int | None]:
-    if not arguments or arguments[0] != "export":
-        raise UserError("expected: export RUN... to=FOLDER top=N each=N")
-    given: dict[str, str] = {}
-    runs: list[Path] = []
-    for argument in arguments[1:]:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in ("to", "top", "each"):
-            runs.append(Path(argument))
-        elif key in given:
-            raise UserError(f"{key}= is given twice")
-        else:
-            given[key] = value
-    if not runs:
-        raise UserError("no run is given; give the folder of at least one")
-    if not given.get("to"):
-        raise UserError("to= is missing; give the folder to be made, to=FOLDER")
-    each = _count("each", given["each"]) if "each" in given else None
-    return runs, Path(given["to"]), _count("top", given.get("top", str(_TOP))), each
-
-
-def _count(key: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= 1):
-        raise UserError(f"{key} is {text[:20]!r}; it must be a whole number from 1 to 99999999")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ the elite-protection ratio:
   ceil(rho n_i).
 
 What the paper leaves open is settled here as follows. Programs are drawn without replacement. Only
-C_i's own programs go, not those that have just joined. Where less than r_i can be drawn, or less
-than r_i may go, that many are exchanged: size and elites stay as they are. Of programs with equal
-scores the shorter ranks first, then the earlier. Ratios are taken as the decimals they are written
-as, so that d = 0.07 of 100 programs are 7. If there are fewer different programs than islands,
-there are as many clusters as programs, and islands get them in turn, each with its own draws.
+C_i's own programs go, not those that have just joined. If fewer than r_i programs can be drawn, or
+fewer may go, that many are exchanged, so that size and elites stay as they are. Of programs with
+equal scores the shorter ranks first, then the earlier. A ratio counts as the decimal that it is
+written as, so d = 0.07 of 100 programs are 7. If there are fewer different programs than islands,
+there are as many clusters as programs; the islands get them in turn, each with its own draws.
 
 Does not cover how an island takes its programs in.
 """

@@ -21,10 +21,10 @@ _STREAM = 0x4B  # keeps the draws apart from others that derive from the same se
 def clusters(vectors: Vectors, *, k: int, seed: int) -> tuple[tuple[int, ...], ...]:
     """Return which rows belong together: the best of several runs of k-means.
 
-    The same vectors and seed give the same clusters. Best is the smallest sum of squared
-    distances from the clusters' means; the starts are k-means++ (Arthur and Vassilvitskii, SODA
-    2007). A cluster that k-means leaves empty gets the row farthest from its mean, of a cluster
-    that has others.
+    The best run has the smallest sum of squared distances from the clusters' means. The starts are
+    k-means++ (Arthur and Vassilvitskii, SODA 2007). A cluster that k-means leaves empty gets one
+    row of a cluster that has several: the one farthest from its mean. The same vectors and seed
+    give the same clusters.
 
     Args:
         vectors: finite, shape (n, d).
@@ -32,8 +32,8 @@ def clusters(vectors: Vectors, *, k: int, seed: int) -> tuple[tuple[int, ...], .
         seed: of the starts.
 
     Returns:
-        The rows of each cluster in ascending order, the clusters in that of their first rows; each
-        of the n rows is in one, and none is empty.
+        The rows of each cluster in ascending order, the clusters in the order of their first rows.
+        Each of the n rows is in one cluster, and no cluster is empty.
 
     Raises:
         ValueError: ``k`` is below 1, or a value is not finite.

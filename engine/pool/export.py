@@ -8,8 +8,6 @@ and seed. The index is for people and tools; whoever reads the pool evaluates th
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from engine.core import Problem, UserError
 from engine.pool.runs import RecordedRun, different, read_run, run_settings
 from engine.problem import load_problem
 from engine.search.parents import rank
+from engine.store.folder import whole_folder
 
 INDEX = "index.json"
 
@@ -114,18 +113,7 @@ def _write(
         "fingerprint": fingerprint,
         "programs": [asdict(entry) for entry, _ in best],
     }
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
-    except OSError as error:
-        raise UserError(f"{to.parent} can't be written: {error}; give another to=FOLDER") from error
-    try:
-        partial.chmod(0o755)
+    with whole_folder(to, advice="give another to=FOLDER") as partial:
         for entry, program in best:
             (partial / entry.file).write_text(program, encoding="utf-8", newline="")
         (partial / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
-        partial.rename(to)
-    except OSError as error:
-        raise UserError(f"{to} can't be written: {error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)

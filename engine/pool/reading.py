@@ -14,14 +14,14 @@ import os
 import stat
 import symtable
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import program as programs
-from engine.core import Candidate, Evaluation, Problem, UserError
+from engine.core import Problem, Program, UserError
 from engine.pool.runs import read_run
 from engine.store.log import DATABASE
+from engine.syntax import read
 
 MAX_BYTES = 1 << 18
 """The largest file that is read: many times what a model can be shown."""
@@ -37,27 +37,24 @@ class PoolProgram:
 
     Attributes:
         name: ``FOLDER/FILE`` or ``RUN/CANDIDATE``; no other program of the pool has it.
-        program: its text.
+        program: the same as it was read.
     """
 
     name: str
-    program: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unusable:
-    """What is left out of a pool, and why, in one line."""
-
-    name: str
-    reason: str
+    program: Program
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolReading:
-    """What a pool's sources hold, in the order of the sources."""
+    """What a pool's sources hold, in the order of the sources.
+
+    Attributes:
+        programs: the different ones.
+        unusable: why something is left out, in one line, by its name.
+    """
 
     programs: tuple[PoolProgram, ...]
-    unusable: tuple[Unusable, ...]
+    unusable: Mapping[str, str]
 
 
 def read_pool(sources: Sequence[Path], *, problem: Problem, most_of_run: int) -> PoolReading:
@@ -72,44 +69,20 @@ def read_pool(sources: Sequence[Path], *, problem: Problem, most_of_run: int) ->
     Raises:
         UserError: a source is no folder, or can't be listed.
     """
-    taken: list[PoolProgram] = []
-    unusable: list[Unusable] = []
-    names: dict[str, str] = {}  # of the programs taken, by their keys
+    taken: dict[str, PoolProgram] = {}  # by the programs' keys
+    unusable: dict[str, str] = {}
     for label, source in _labelled(sources):
         for name, text in _texts(label, source, problem, most_of_run):
             try:
                 if isinstance(text, _Unreadable):
                     raise text
-                key = _key(text, problem.entry_point)
-                if key in names:
-                    raise _Unreadable(f"the same program as {names[key]}")
+                program = _program(text, problem.entry_point)
+                if program.key in taken:
+                    raise _Unreadable(f"the same program as {taken[program.key].name}")
+                taken[program.key] = PoolProgram(name=name, program=program)
             except _Unreadable as error:
-                unusable.append(Unusable(name=name, reason=str(error)))
-            else:
-                names[key] = name
-                taken.append(PoolProgram(name=name, program=text))
-    return PoolReading(programs=tuple(taken), unusable=tuple(unusable))
-
-
-def judged(
-    pool: Iterable[PoolProgram], evaluations: Mapping[str, Evaluation]
-) -> tuple[tuple[Candidate, ...], tuple[Unusable, ...]]:
-    """Return the programs with a score, and the others with their verdicts.
-
-    Args:
-        pool: the programs.
-        evaluations: of each, by its name.
-    """
-    valid: list[Candidate] = []
-    failed: list[Unusable] = []
-    for each in pool:
-        verdict = evaluations[each.name]
-        if verdict.score is not None:
-            valid.append(Candidate(id=each.name, program=each.program, score=verdict.score))
-        else:
-            reason = " ".join(f"{verdict.failure}: {verdict.message}".split())
-            failed.append(Unusable(name=each.name, reason=reason))
-    return tuple(valid), tuple(failed)
+                unusable[name] = str(error)
+    return PoolReading(programs=tuple(taken.values()), unusable=unusable)
 
 
 def _labelled(sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
@@ -176,39 +149,34 @@ def _text(folder: Path, file: str) -> str:
 
 
 def _content(path: Path) -> bytes:
-    # Without blocking: whoever opens a pipe would wait for its other end.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            raise _Unreadable("a folder" if stat.S_ISDIR(mode) else "not a regular file")
-        content = b""
-        while len(content) <= MAX_BYTES and (
-            part := os.read(descriptor, MAX_BYTES + 1 - len(content))
-        ):
-            content += part
-    finally:
-        os.close(descriptor)
+    with open(path, "rb", opener=_opened) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise _Unreadable("not a regular file")
+        content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise _Unreadable(f"larger than {MAX_BYTES} bytes")
     return content
 
 
-def _key(text: str, entry_point: str) -> str:
-    """Return what is equal for programs that are the same.
+def _opened(path: str, flags: int) -> int:
+    # Without blocking: whoever opens a pipe would wait for its other end.
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
+
+
+def _program(text: str, entry_point: str) -> Program:
+    """Return the program that a text holds.
 
     Raises:
-        _Unreadable: the text is no program, or does not bind the name ``entry_point``.
+        _Unreadable: it is none, or does not bind the name ``entry_point``.
     """
-    tree = programs.parse(text)
-    if tree is None:
+    program = read(text)
+    if program is None:
         raise _Unreadable("not valid Python, or nested too deeply")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the text holds, as in `parse`
         module = symtable.symtable(text, "<program>", "exec")
-    if entry_point not in module.get_identifiers():
-        raise _Unreadable(f"defines no function {entry_point!r}")
-    symbol = module.lookup(entry_point)
-    if not (symbol.is_assigned() or symbol.is_imported()):
-        raise _Unreadable(f"defines no function {entry_point!r}")
-    return programs.program_key(tree)
+    if entry_point in module.get_identifiers():
+        symbol = module.lookup(entry_point)
+        if symbol.is_assigned() or symbol.is_imported():
+            return program
+    raise _Unreadable(f"defines no function {entry_point!r}")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine import config
-from engine import program as programs
 from engine.core import Candidate, Problem, UserError
 from engine.search.parents import rank
 from engine.settings import RunSettings
 from engine.store import EventLog, RunHistory
+from engine.syntax import read
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class RecordedRun:
         folder: where it is.
         settings: as resolved when it began.
         fingerprint: the problem's at that time.
-        best: its valid programs, different ones, the best first.
+        best: its valid programs without copies, the best first.
     """
 
     folder: Path
@@ -80,12 +80,12 @@ def run_settings(folder: Path) -> RunSettings:
 
 
 def different(items: Iterable[T], *, program: Callable[[T], str]) -> Iterator[T]:
-    """Yield the items without those whose program is the same as one before."""
+    """Yield the items, but none whose program is the same as an earlier item's."""
     seen: set[str] = set()
     for each in items:
         text = program(each)
-        tree = programs.parse(text)
-        key = text if tree is None else programs.program_key(tree)
+        known = read(text)
+        key = text if known is None else known.key
         if key not in seen:
             seen.add(key)
             yield each

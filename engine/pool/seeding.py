@@ -10,18 +10,18 @@ Does not cover how an island takes them in: ``engine.search``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from engine import program as programs
-from engine.core import Evaluation, Feature, Problem
-from engine.embedding import Embedder
+from engine.core import Candidate, Evaluation, Feature, Problem, Program
+from engine.embedding import embed
 from engine.evaluation import EvaluatorPool
 from engine.pool.allocation import allocate
-from engine.pool.reading import PoolProgram, PoolReading, Unusable, judged, read_pool
+from engine.pool.reading import PoolProgram, PoolReading, read_pool
 from engine.search.features import cell_of
-from engine.settings import PoolSettings
+from engine.settings import PoolSettings, RunSettings
 from engine.store import Event, Seed, Verdict
+from engine.syntax import read
 
 _log = logging.getLogger("brood")
 
@@ -37,15 +37,12 @@ def read_sources(settings: PoolSettings, *, problem: Problem) -> PoolReading:
 
 
 def seeds(
-    settings: PoolSettings,
+    settings: RunSettings,
     reading: PoolReading,
     *,
     problem: Problem,
     evaluators: EvaluatorPool,
-    embedder: Embedder,
     fits: Callable[[str], bool],
-    islands: int,
-    seed: int,
     features: Sequence[Feature] | None,
 ) -> list[Event]:
     """Return the events that record a pool's programs; none of an empty pool.
@@ -53,82 +50,69 @@ def seeds(
     What is left out is logged with the reason.
 
     Args:
-        settings: how the pool is shared out.
-        reading: what its sources hold.
+        settings: the run's.
+        reading: what the pool's sources hold.
         problem: that the programs are for.
         evaluators: nobody else uses them meanwhile.
-        embedder: of the programs.
         fits: whether a prompt has room for a program.
-        islands: how many there are.
-        seed: the run's.
         features: of the islands' archives; None where there are none.
     """
     if not (reading.programs or reading.unusable):
         return []
-    pool, refused = _admitted(reading.programs, problem, fits)
+    refusals = {each: _refusal(each.program, problem, fits) for each in reading.programs}
+    pool = [each for each, reason in refusals.items() if reason is None]
     evaluations = _evaluated(pool, evaluators)
-    valid, failed = judged(pool, evaluations)
-    for each in (*reading.unusable, *refused, *failed):
-        _log.warning("pool: %s is left out: %s", each.name, each.reason)
+    valid = [
+        Candidate(id=each.name, program=each.program.text, score=score)
+        for each in pool
+        if (score := evaluations[each.name].score) is not None
+    ]
+    left_out = {
+        **reading.unusable,
+        **{each.name: reason for each, reason in refusals.items() if reason is not None},
+        **{
+            name: " ".join(f"{verdict.failure}: {verdict.message}".split())
+            for name, verdict in evaluations.items()
+            if verdict.score is None
+        },
+    }
+    for name, reason in left_out.items():
+        _log.warning("pool: %s is left out: %s", name, reason)
+    _log.info("pool: %d programs, %d with a score", len(pool), len(valid))
     allocation = allocate(
         valid,
-        embedder.embed([each.program for each in valid]),
-        islands=islands,
-        mixing=settings.mixing,
-        elites=settings.elites,
+        embed([each.program for each in valid]),
+        islands=settings.islands.count,
+        mixing=settings.pool.mixing,
+        elites=settings.pool.elites,
         direction=problem.direction,
-        seed=seed,
+        seed=settings.seed,
     )
-    _log.info("pool: %d programs, %d with a score", len(pool), len(valid))
-    homes = {
-        name: tuple(i for i, own in enumerate(allocation) if name in {each.id for each in own})
-        for name in evaluations
-    }
-    return list(_events(pool, evaluations, homes, features))
+    taken = [{each.id for each in own} for own in allocation]
+    events: list[Event] = []
+    for number, each in enumerate(pool):
+        islands = tuple(island for island, own in enumerate(taken) if each.name in own)
+        text, evaluation = each.program.text, evaluations[each.name]
+        seed = Seed(number=number, source=each.name, program=text, islands=islands)
+        cell = cell_of(each.program, evaluation, features=features)
+        events += [seed, Verdict(candidate=seed.candidate, evaluation=evaluation, cell=cell)]
+    return events
 
 
-def _admitted(
-    pool: Sequence[PoolProgram], problem: Problem, fits: Callable[[str], bool]
-) -> tuple[list[PoolProgram], list[Unusable]]:
-    """Part the programs from those that a run refuses without an evaluation."""
-    tree = programs.parse(problem.initial_program)
-    initial = None if tree is None else programs.program_key(tree)
-    admitted, refused = [], []
-    for each in pool:
-        tree = programs.parse(each.program)
-        assert tree is not None  # or it had not been read
-        names = programs.undefined_names(each.program, tree)
-        if programs.program_key(tree) == initial:
-            refused.append(Unusable(name=each.name, reason="the same as the initial program"))
-        elif names:
-            reason = f"reads a name that nothing defines: {min(names)}"
-            refused.append(Unusable(name=each.name, reason=reason))
-        elif not fits(each.program):
-            reason = "too long for a prompt; raise model.max_model_len"
-            refused.append(Unusable(name=each.name, reason=reason))
-        else:
-            admitted.append(each)
-    return admitted, refused
+def _refusal(program: Program, problem: Problem, fits: Callable[[str], bool]) -> str | None:
+    """Return why a run refuses a program without an evaluation; None if it does not."""
+    initial = read(problem.initial_program)
+    if initial is not None and program.key == initial.key:
+        return "the same as the initial program"
+    if program.undefined:
+        return f"reads a name that nothing defines: {program.undefined[0]}"
+    return None if fits(program.text) else "too long for a prompt; raise model.max_model_len"
 
 
 def _evaluated(pool: Sequence[PoolProgram], evaluators: EvaluatorPool) -> Mapping[str, Evaluation]:
     for each in pool:
-        evaluators.submit(candidate_id=each.name, program=each.program)
+        evaluators.submit(candidate_id=each.name, program=each.program.text)
     found: dict[str, Evaluation] = {}
     while evaluators.in_flight:
         found.update(evaluators.completed(timeout=None))
     return {each.name: found[each.name] for each in pool}
-
-
-def _events(
-    pool: Sequence[PoolProgram],
-    evaluations: Mapping[str, Evaluation],
-    homes: Mapping[str, tuple[int, ...]],
-    features: Sequence[Feature] | None,
-) -> Iterator[Event]:
-    for number, each in enumerate(pool):
-        seed = Seed(number=number, source=each.name, program=each.program, islands=homes[each.name])
-        evaluation = evaluations[each.name]
-        yield seed
-        cell = cell_of(each.program, evaluation, features=features)
-        yield Verdict.of(seed.candidate, evaluation, cell=cell)

@@ -8,7 +8,7 @@ from engine.core import Problem
 from engine.prompts.chat import Crossover, Diff, Repair, Rewrite
 from engine.prompts.infill import Infill
 from engine.prompts.mutation import Mutation
-from engine.prompts.operator import Operator, Tokenizer
+from engine.prompts.operator import Operator, Parsing, Tokenizer
 from engine.prompts.verbalized import Verbalized
 from engine.settings import PromptSettings
 
@@ -18,6 +18,7 @@ __all__ = [
     "Infill",
     "Mutation",
     "Operator",
+    "Parsing",
     "Repair",
     "Rewrite",
     "Tokenizer",

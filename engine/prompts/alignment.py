@@ -1,12 +1,12 @@
 """Filling a prompt up so that it ends one token into a block of the prefix cache.
 
-vLLM caches whole blocks. The end of a prompt that fills no block is computed by each of the K
-children, on average half a block, and for short prompts that is most of what is computed at all.
-With empty lines before the last line it is one token, for all children but the first.
+vLLM caches whole blocks. Each of the K children computes the end of the prompt that fills no block:
+half a block on average, which for short prompts is most of what is computed at all. Empty lines
+before the last line reduce that to one token, for all children but the first.
 
-The filling stands before what changes most, so that everything before it is cached as ever. Not for
-transcripts: a request is repeated there behind another length of text, so it would have to be
-repeated with its filling.
+The empty lines stand before the part that changes most, so everything before them is cached as
+without them. Transcripts are not filled up: a later prompt repeats a request behind a text of
+another length, and would have to repeat its empty lines too.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Where in an answer the program stands that was asked for.
+"""Finding the program in an answer.
 
 Covers: answers that hold a whole program, finished or still being written. The answer's *program
 block* is its first fenced block that defines the entry point and holds a line that the parent does
-not: a block before it, such as a quoted piece of the parent, is talk. What follows that block does
-not change it, so the answer is complete where it closes. Where there is no such block, the last
-fenced block that is a program counts, or the whole answer.
+not have. A block before it, such as a quoted piece of the parent, does not count. Nothing behind
+the program block changes it, so the answer is complete once that block is closed. Where there is no
+such block, the last fenced block that is a program counts, or else the whole answer.
 
-What a model thinks before it answers is not its answer: where the prompt ends with ``<think>``, or
-the answer begins with it, everything up to ``</think>``.
+A model's thoughts are no part of its answer: if the prompt ends with ``<think>``, or the answer
+begins with it, everything up to ``</think>`` is left out.
 
 Does not cover search/replace blocks: ``diff.py``.
 """
@@ -17,10 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from engine.core import Prompt
 from engine.prompts.diff import plain_lines
 from engine.prompts.fence import FencedBlock, fenced_blocks
-from engine.prompts.progress import cannot_continue
+from engine.syntax.progress import cannot_continue
 
 _THINK, _THOUGHT = "<think>", "</think>"
 
@@ -28,20 +27,20 @@ _THINK, _THOUGHT = "<think>", "</think>"
 class Answer:
     """What an answer, or the start of one, holds."""
 
-    def __init__(self, text: str, *, prompt: Prompt, parent: str, entry_point: str) -> None:
+    def __init__(self, text: str, *, asked: str, parent: str, entry_point: str) -> None:
         """Look for the program block.
 
         Args:
             text: the answer as far as it is written.
-            prompt: that it answers.
+            asked: how the prompt that it answers ends.
             parent: the program that it was asked to change.
             entry_point: the function that a program has to define.
         """
         self._text = text.replace("\r\n", "\n").replace("\r", "\n")
-        self._block = _program_block(_spoken(self._text, prompt), parent, entry_point)
+        self._block = _program_block(_spoken(self._text, asked), parent, entry_point)
 
     def programs(self) -> Iterator[str]:
-        """Yield the texts that may be the program; the first that is one is the child's."""
+        """Yield the texts that may be the program; the child's is the first that parses."""
         if self._block is not None:
             yield _stripped(self._block.text)
             return
@@ -60,10 +59,9 @@ class Answer:
         return block is not None and cannot_continue(_written(block).lstrip())
 
 
-def _spoken(text: str, prompt: Prompt) -> str:
+def _spoken(text: str, asked: str) -> str:
     """Return the part of an answer that follows what the model thought."""
-    before = prompt.blocks[-1].text if prompt.blocks else ""
-    if before.rstrip().endswith(_THINK) or text.lstrip().startswith(_THINK):
+    if asked.rstrip().endswith(_THINK) or text.lstrip().startswith(_THINK):
         return text.partition(_THOUGHT)[2]
     return text
 

@@ -1,6 +1,6 @@
 """Blocks of prompts, each tokenised once.
 
-A prompt is a list of blocks. As a block has the same tokens wherever it stands, two prompts that
+A prompt is a list of blocks. A block has the same tokens wherever it stands. So two prompts that
 begin with the same blocks begin with the same tokens, which is what the prefix cache matches.
 
 Covers: tokenising and keeping. Does not cover the order of blocks (``layouts.py``) or what they

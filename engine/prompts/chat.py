@@ -17,10 +17,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from engine import program as programs
-from engine.bounds import MOST_CHILDREN
 from engine.core import (
-    Attempt,
     Block,
     Candidate,
     ChatFrame,
@@ -29,20 +26,21 @@ from engine.core import (
     Part,
     Pending,
     Problem,
+    Program,
     Prompt,
     Proposal,
     Turn,
-    UserError,
 )
 from engine.prompts.alignment import aligned, aligns
 from engine.prompts.answer import Answer
 from engine.prompts.blocks import Blocks
 from engine.prompts.diff import apply_blocks, is_lost, is_spent
 from engine.prompts.layouts import Layout, fitted, make_layout
-from engine.prompts.operator import Tokenizer, direction_in_words
-from engine.prompts.progress import is_due
+from engine.prompts.operator import Operator, Parsing, Tokenizer, direction_in_words
 from engine.prompts.requests import REQUESTS, Piece, request, score_in_words, shown
-from engine.settings import PromptSettings
+from engine.settings import MOST_CHILDREN, PromptSettings
+from engine.syntax import read
+from engine.syntax.progress import is_due
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
 _SYSTEM = (
@@ -51,10 +49,11 @@ _SYSTEM = (
 )
 
 
-class ChatOperator:
+class ChatOperator(Operator):
     """Writes the prompt that the operators share; they differ in what they ask for."""
 
     name: ClassVar[str]
+    asks_with_parent = False  # see `Writer.asks_with_parent`
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class ChatOperator:
 
     @property
     def longest_parent(self) -> int:
-        """See `Operator.longest_parent`; beside such a parent there is no room for the others."""
+        """See `Operator.longest_parent`; such a parent leaves no room for other programs."""
         nothing = Candidate(id="", program="", score=0.0)
         widest = Proposal(
             iteration=0, parent=nothing, history=(), operator=self.name, k=MOST_CHILDREN, seed=0
@@ -101,11 +100,6 @@ class ChatOperator:
         """
         room = self._room(proposal)
         blocks = fitted(self._layout, proposal, self, room=room)
-        if isinstance(blocks, int):
-            raise UserError(
-                f"the task and candidate {proposal.parent.id} have {blocks} tokens, and the "
-                f"model takes {room} beside its answer; raise model.max_model_len"
-            )
         if aligns(self._prompts):
             blocks = aligned(blocks, self._tokenizer, room=room)
         return Prompt(blocks=blocks, stop=(), max_tokens=self.answer_tokens(proposal))
@@ -122,30 +116,14 @@ class ChatOperator:
         """See `Writer.task`."""
         return self._blocks.make(Part.TASK, self._frame.opening + self._statement)
 
-    @property
-    def asks_with_parent(self) -> bool:
-        """See `Writer.asks_with_parent`."""
-        return False
-
-    def earlier(self, candidate: Candidate) -> Block:
+    def earlier(self, program: Candidate | Pending) -> Block:
         """See `Writer.earlier`."""
-        return self._blocks.make(
-            Part.HISTORY,
-            shown(f"Program {candidate.id}", candidate.program, score_in_words(candidate)),
-            shows=(candidate.id,),
-        )
-
-    def pending(self, program: Pending) -> Block:
-        """See `Writer.pending`."""
-        return self._blocks.make(
-            Part.HISTORY,
-            shown(f"Program {program.id}", program.program, "pending"),
-            shows=(program.id,),
-        )
+        text = shown(f"Program {program.id}", program)
+        return self._blocks.make(Part.HISTORY, text, shows=(program.id,))
 
     def current(self, candidate: Candidate) -> Block:
         """See `Writer.current`."""
-        text = shown("Current program", candidate.program, score_in_words(candidate))
+        text = shown("Current program", candidate)
         return self._blocks.make(Part.PARENT, text, shows=(candidate.id,))
 
     def named(self, candidate: Candidate) -> Block:
@@ -158,13 +136,7 @@ class ChatOperator:
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """See `Writer.ask`."""
-        return self._request(
-            self.name,
-            proposal.parent,
-            failures=proposal.failures,
-            partner=proposal.partner,
-            repairs=proposal.repairs,
-        )
+        return self._asked(request(self.name, proposal.parent, proposal))
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """See `Writer.exchange`."""
@@ -177,31 +149,10 @@ class ChatOperator:
         if ids[-1:] == after.token_ids[:1]:
             ids = ids[:-1]  # the end of the answer, where the model wrote it
         answer = Block(part=Part.ANSWER, text=turn.answer, token_ids=ids, shows=(result.id,))
-        asked = self._request(
-            turn.operator,
-            turn.candidate,
-            failures=turn.failures,
-            partner=turn.partner,
-            repairs=turn.repairs,
-        )
-        return [*asked, answer, after]
-
-    def _request(
-        self,
-        operator: str,
-        parent: Candidate,
-        *,
-        failures: Sequence[Attempt] = (),
-        partner: Candidate | None = None,
-        repairs: Attempt | None = None,
-    ) -> Sequence[Block]:
-        pieces = request(
-            operator, parent=parent, failures=failures, partner=partner, repairs=repairs
-        )
-        return self._asked(pieces)
+        return [*self._asked(request(turn.operator, turn.candidate, turn)), answer, after]
 
     def _asked(self, pieces: Sequence[Piece]) -> Sequence[Block]:
-        asked = [self._blocks.make(Part.ASK, each.text, shows=each.shows) for each in pieces]
+        asked = [self._blocks.make(Part.ASK, text, shows=shows) for text, shows in pieces]
         return [*asked, self._blocks.make(Part.ASK, self._frame.closing)]
 
 
@@ -210,12 +161,11 @@ class Rewrite(ChatOperator):
 
     name = "rewrite"
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        """Return the program that the answer holds, if it is valid Python; see ``answer.py``."""
-        texts = self._answer(parent, prompt, generation.text).programs()
-        return (Parsed(program=first_program(texts)),)
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        """Return what finds the program in the answer; see ``answer.py``."""
+        return functools.partial(
+            _rewritten, generation.text, _end(prompt), parent.program, self._entry_point
+        )
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the answer's program has an error that nothing behind it can mend."""
@@ -227,7 +177,8 @@ class Rewrite(ChatOperator):
         return self._answer(parent, prompt, text).is_complete
 
     def _answer(self, parent: Candidate, prompt: Prompt, text: str) -> Answer:
-        return Answer(text, prompt=prompt, parent=parent.program, entry_point=self._entry_point)
+        asked = _end(prompt)
+        return Answer(text, asked=asked, parent=parent.program, entry_point=self._entry_point)
 
 
 class Crossover(Rewrite):
@@ -247,13 +198,9 @@ class Diff(ChatOperator):
 
     name = "diff"
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        """Return the parent with all blocks applied; no program if one does not apply."""
-        program = apply_blocks(parent.program, generation.text)
-        is_one = program is not None and programs.parse(program) is not None
-        return (Parsed(program=program if is_one else None),)
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        """Return what applies all blocks to the parent; there is no program if one does not."""
+        return functools.partial(_changed, parent.program, generation.text)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the first block does not apply, or a later one that has ended."""
@@ -264,9 +211,23 @@ class Diff(ChatOperator):
         return is_spent(parent.program, text)
 
 
-def first_program(texts: Iterable[str]) -> str | None:
+def _end(prompt: Prompt) -> str:
+    return prompt.blocks[-1].text if prompt.blocks else ""
+
+
+def _rewritten(text: str, asked: str, parent: str, entry_point: str) -> Sequence[Parsed]:
+    answer = Answer(text, asked=asked, parent=parent, entry_point=entry_point)
+    return (Parsed(program=first_program(answer.programs())),)
+
+
+def _changed(parent: str, answer: str) -> Sequence[Parsed]:
+    program = apply_blocks(parent, answer)
+    return (Parsed(program=None if program is None else read(program)),)
+
+
+def first_program(texts: Iterable[str]) -> Program | None:
     """Return the first text that is a program: a bare "Sure" is valid Python too."""
     for text in texts:
-        if "def " in text and programs.parse(text) is not None:
-            return text
+        if "def " in text and (program := read(text)) is not None:
+            return program
     return None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine import program as programs
+from engine.syntax import source_lines
 
 _SEARCH, _DIVIDER, _REPLACE = (
     re.compile(mark) for mark in (r"<{5,} SEARCH\s*$", r"={5,}\s*$", r">{5,} REPLACE\b")
@@ -36,18 +36,18 @@ def apply_blocks(program: str, text: str) -> str | None:
 def is_lost(program: str, text: str) -> bool:
     """Return whether `apply_blocks` returns None for every text that begins with ``text``.
 
-    That is so once a search text that is complete does not apply, unless blocks before it did: an
-    answer that ends before the block does still makes a program of those.
+    That is so once a complete search text is not in the program and no block before it was applied.
+    If one was, an answer that ends inside the open block still makes a program of those before.
     """
     reading = _read(plain_lines(program), _whole_lines(text))
     return reading.failed or (reading.stuck and not reading.applied)
 
 
 def is_spent(program: str, text: str) -> bool:
-    """Return whether ``text`` makes a program that no text which begins with it makes better.
+    """Return whether ``text`` makes a program, and no longer answer that begins with it another.
 
-    That is so where blocks applied and the next one's search text does not: what follows can only
-    turn the answer into one that does not apply.
+    That is so once a block was applied and the next one's search text is not in the program: any
+    end of that block makes the whole answer fail.
     """
     reading = _read(plain_lines(program), _whole_lines(text))
     if not reading.stuck or reading.failed:
@@ -57,7 +57,7 @@ def is_spent(program: str, text: str) -> bool:
 
 def plain_lines(text: str) -> list[str]:
     """Return the lines of ``text`` as Python sees them, without their ends."""
-    return [line.rstrip("\r\n") for line in programs.source_lines(text)]
+    return [line.rstrip("\r\n") for line in source_lines(text)]
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -72,9 +72,9 @@ class _Reading:
 
     Attributes:
         lines: the program with the blocks that ended applied.
-        applied: how many did.
+        applied: how many blocks were applied.
         failed: whether a block that ended, or was begun anew, does not apply.
-        stuck: whether the block that is open does not apply: its search text is complete.
+        stuck: whether the open block's search text is complete and not in the program.
     """
 
     lines: list[str]

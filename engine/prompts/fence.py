@@ -12,7 +12,7 @@ _OPENING = re.compile(r"(?<!`)(`{3,})[^\n`]*\n")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FencedBlock:
-    """What stands between two fences, or behind the last one: then it is not ``closed``."""
+    """The text between two fences, or behind an opening one that is not ``closed``."""
 
     text: str
     closed: bool

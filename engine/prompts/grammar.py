@@ -1,10 +1,10 @@
 """Grammars that hold an infill to what can run: names that exist, parentheses that close.
 
-A small model knows what code looks like better than what a module holds: without a grammar, four
-in ten of SmolLM2-135M's infills read a name that nothing defines. Under a grammar it can only
-choose among the variables that are bound at the place, the functions that the imported modules
-have, with as many arguments as they take, and numbers; a place that held a whole number gets one
-again. No rule refers to itself, so an infill ends within a few dozen tokens.
+A small model knows better what code looks like than which names a module has, and often writes one
+that nothing defines (``docs/log.md``). Under a grammar it can only choose among numbers, the
+variables that are bound at the place, and the functions of the imported modules, with as many
+arguments as they take. A place that held a whole number gets a whole number. No rule refers to
+itself, so an infill ends within a few dozen tokens.
 
 Covers: writing the grammars, in the EBNF that vLLM's structured output takes. Does not cover
 shapes: an infill that parses may still add a long array to a short one.
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.prompts.library import Function, functions_of
-from engine.prompts.scope import Scope
+from engine.syntax.library import Function, functions_of
+from engine.syntax.scope import Scope
 
 _REDUCTIONS = ("max", "mean", "min", "std", "sum", "var")
 # What numpy's and scipy's functions take as a mode.

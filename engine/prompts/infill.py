@@ -1,11 +1,10 @@
 """The operator ``infill``: the model fills one place of the parent.
 
-Made for small base-like models. A 135M model that is asked for a whole program copies the one it is
-shown; asked to go on in the middle of one it writes something that fits, in 24 tokens instead of
-300 (``docs/log.md`` has the measurements). The prompt is a Python file that states the task, shows
-other programs if the layout has any, and ends with the parent's text up to a place chosen by
-chance; what the parent goes on with is not shown there. All K children fill the same place, so they
-share every token of the prompt.
+Made for small base-like models. Such a model, asked for a whole program, copies the one it is
+shown; asked to go on in the middle of one, it writes a few tokens that fit (``docs/log.md`` has the
+measurements). The prompt is a Python file that states the task, shows other programs if the layout
+has any, and ends with the parent's text up to a place chosen by chance. It does not show how the
+parent goes on there. All K children fill the same place, so they share every token of the prompt.
 
 Places, chosen by kind (see `KINDS`): a number, an expression, a statement that is written anew, a
 statement that is inserted, and an assignment to a known variable that is inserted. Expressions,
@@ -20,10 +19,10 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from engine import program as programs
 from engine.core import (
     Block,
     Candidate,
@@ -36,7 +35,6 @@ from engine.core import (
     Prompt,
     Proposal,
     Turn,
-    UserError,
 )
 from engine.prompts.alignment import aligned, aligns
 from engine.prompts.blocks import Blocks
@@ -48,12 +46,15 @@ from engine.prompts.grammar import (
     number_grammar,
 )
 from engine.prompts.layouts import fitted, make_layout
-from engine.prompts.library import functions_of
-from engine.prompts.operator import Tokenizer, direction_in_words
-from engine.prompts.progress import cannot_continue
-from engine.prompts.scope import Scope, imported_at, is_integer, scope_at
-from engine.prompts.sites import Site, SiteKind, find_sites
+from engine.prompts.operator import Parsing, Tokenizer, direction_in_words
+from engine.prompts.requests import score_in_words
 from engine.settings import PromptSettings
+from engine.syntax import parse, read, source_lines
+from engine.syntax.library import functions_of
+from engine.syntax.names import known_modules
+from engine.syntax.progress import cannot_continue
+from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
+from engine.syntax.sites import Site, SiteKind, find_sites
 
 # Weights of the kinds of places. docs/log.md has what was measured.
 KINDS = {
@@ -63,9 +64,7 @@ KINDS = {
     SiteKind.GAP: 0.5,
     SiteKind.ASSIGNMENT: 2.5,
 }
-# Of the assignments, the share that goes on with an imported module and a dot.
 CALLS = 0.8
-# The share of prompts in which the parent's own next token is banned.
 BANS = 0.5
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
@@ -78,9 +77,31 @@ _SCORE_TOKENS = 64  # enough for the line with the score and the start of an ass
 class Infill:
     """Completes the parent at one place."""
 
-    def __init__(self, *, problem: Problem, tokenizer: Tokenizer, prompts: PromptSettings) -> None:
-        """Prepare the part of the prompt that never changes."""
+    def __init__(
+        self,
+        *,
+        problem: Problem,
+        tokenizer: Tokenizer,
+        prompts: PromptSettings,
+        kinds: Mapping[SiteKind, float] = KINDS,
+        calls: float = CALLS,
+        bans: float = BANS,
+        most_lines: int = MOST_LINES,
+    ) -> None:
+        """Prepare the part of the prompt that never changes.
+
+        Args:
+            problem: what the task is made of.
+            tokenizer: of the model.
+            prompts: which layout, and whether prompts are aligned.
+            kinds: weight of each kind of place.
+            calls: of the assignments, the share that goes on with an imported module and a dot.
+            bans: the share of prompts in which the parent's own next token is banned.
+            most_lines: of a completion that are used.
+        """
         self._tokenizer = tokenizer
+        self._kinds, self._calls, self._bans = kinds, calls, bans
+        self._most_lines = most_lines
         self._blocks = Blocks(tokenizer)
         self._aligns = aligns(prompts)
         # A conversation goes on where the parent was written; its score stands behind it.
@@ -104,12 +125,14 @@ class Infill:
         """Choose a place in the parent and return the text up to it; see `Operator.compose`."""
         rng = np.random.default_rng([proposal.seed, 0])
         parent = proposal.parent.program
-        tree = programs.parse(parent)
+        tree = parse(parent)
         if tree is None:
             raise ValueError(f"parent {proposal.parent.id} does not parse")
         sites = find_sites(parent, tree)
         if sites:
-            gap, grammar = _gap(_choose_site(sites, rng), parent, tree, rng)
+            gap, grammar = _gap(
+                _choose_site(sites, self._kinds, rng), parent, tree, calls=self._calls, rng=rng
+            )
         else:
             gap, grammar = _last_gap(parent), None
         shown = parent[: gap.start] + gap.before
@@ -124,16 +147,11 @@ class Infill:
         writer = _Writer(blocks=self._blocks, task=self._task, request=asks)
         room = self._tokenizer.max_model_len - tokens
         blocks = fitted(self._layout, proposal, writer, room=room)
-        if isinstance(blocks, int):
-            raise UserError(
-                f"the task and candidate {proposal.parent.id} have {blocks} tokens, and the model "
-                f"takes {room}; raise model.max_model_len"
-            )
         if self._aligns:
             blocks = aligned(blocks, self._tokenizer, room=room)
         banned: tuple[int, ...] = ()
         # An assignment that is inserted goes on as nothing in the parent does.
-        if rng.random() < BANS and not gap.before:
+        if rng.random() < self._bans and not gap.before:
             goes_on = (heading + shown + parent[gap.start :])[cut:]
             banned = self._next_token(asks[-1], goes_on=goes_on)
         return Prompt(
@@ -145,21 +163,13 @@ class Infill:
             gap=gap,
         )
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        """Return the parent with the longest start of the completion that parses in the gap."""
-        gap = prompt.gap
-        if gap is None:
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        """Return what fills the gap with the longest start of the completion that parses there."""
+        if prompt.gap is None:
             raise ValueError("not a prompt of this operator")
-        before, after = parent.program[: gap.start], parent.program[gap.end :]
-        text = generation.text.lstrip(" ")
         cut_off = generation.finish_reason != "stop"
-        for piece in _statements(text, cut_off) if gap.whole_lines else _expressions(text):
-            program = before + gap.before + piece + gap.after + after
-            if programs.parse(program) is not None:
-                return (Parsed(program=program),)
-        return (Parsed(program=None),)
+        text, lines = generation.text.lstrip(" "), self._most_lines
+        return partial(_filled, parent.program, prompt.gap, text, cut_off, lines)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the first of the lines that are written has an error."""
@@ -171,9 +181,9 @@ class Infill:
         return ends_line and cannot_continue(parent.program[: gap.start] + gap.before + first)
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether there are as many lines as are used."""
+        """Return whether the completion has as many lines as are used of one."""
         gap = prompt.gap
-        return gap is not None and gap.whole_lines and text.count("\n") >= MOST_LINES
+        return gap is not None and gap.whole_lines and text.count("\n") >= self._most_lines
 
     def _next_token(self, ask: Block, *, goes_on: str) -> tuple[int, ...]:
         """Return the token with which the parent itself would go on after the request."""
@@ -181,6 +191,16 @@ class Infill:
         # Where the prompt's last token and the parent's next characters are one token, there is
         # no next token to ban.
         return whole[shown : shown + 1] if whole[:shown] == ask.token_ids else ()
+
+
+def _filled(parent: str, gap: Gap, text: str, cut_off: bool, most_lines: int) -> Sequence[Parsed]:
+    before, after = parent[: gap.start] + gap.before, gap.after + parent[gap.end :]
+    pieces = _statements(text, cut_off, most_lines) if gap.whole_lines else _expressions(text)
+    for piece in pieces:
+        program = read(before + piece + after)
+        if program is not None:
+            return (Parsed(program=program),)
+    return (Parsed(program=None),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,12 +215,8 @@ class _Writer:
     def asks_with_parent(self) -> bool:
         return True
 
-    def earlier(self, candidate: Candidate) -> Block:
-        text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
-        return self.blocks.make(Part.HISTORY, text, shows=(candidate.id,))
-
-    def pending(self, program: Pending) -> Block:
-        text = f"# score pending\n{_whole(program.program)}\n"
+    def earlier(self, program: Candidate | Pending) -> Block:
+        text = f"{_score_line(program)}{_whole(program.program)}\n"
         return self.blocks.make(Part.HISTORY, text, shows=(program.id,))
 
     def current(self, candidate: Candidate) -> Block:
@@ -220,24 +236,26 @@ class _Writer:
         return [self.blocks.make(Part.ANSWER, text, shows=(result.id,))]
 
 
-def _score_line(candidate: Candidate) -> str:
-    return f"# score {candidate.score!r}\n"
+def _score_line(program: Candidate | Pending) -> str:
+    return f"# score {score_in_words(program)}\n"
 
 
 def _whole(program: str) -> str:
     return program if program.endswith("\n") else f"{program}\n"
 
 
-def _choose_site(sites: tuple[Site, ...], rng: np.random.Generator) -> Site:
+def _choose_site(
+    sites: tuple[Site, ...], kinds: Mapping[SiteKind, float], rng: np.random.Generator
+) -> Site:
     present = sorted({site.kind for site in sites})
-    weights = np.array([KINDS[kind] for kind in present])
+    weights = np.array([kinds[kind] for kind in present])
     kind = present[int(rng.choice(len(present), p=weights / weights.sum()))]
     among = [site for site in sites if site.kind == kind]
     return among[int(rng.integers(len(among)))]
 
 
 def _gap(
-    site: Site, parent: str, tree: ast.Module, rng: np.random.Generator
+    site: Site, parent: str, tree: ast.Module, *, calls: float, rng: np.random.Generator
 ) -> tuple[Gap, str | None]:
     """Return what is left out of the parent, and the grammar of what replaces it, if any."""
     scope = scope_at(tree, line=site.line)
@@ -250,7 +268,7 @@ def _gap(
     if site.kind is SiteKind.ASSIGNMENT and targets:
         before = f"{_one_of(targets, rng)} = "
         grammar = expression_grammar(scope, modules=modules)
-        if modules and rng.random() < CALLS:
+        if modules and rng.random() < calls:
             module = _one_of(tuple(modules), rng)
             before += f"{module}."
             grammar = call_grammar(scope, module=module, modules=modules)
@@ -270,7 +288,7 @@ def _last_gap(parent: str) -> Gap:
 def _modules(tree: ast.Module, *, line: int) -> dict[str, str]:
     """Return the modules with functions that can be read on ``line``: local name to path."""
     names = imported_at(tree, line=line)
-    known = programs.known_modules(tree)
+    known = known_modules(tree)
     return {name: path for name, path in known.items() if name in names and functions_of(path)}
 
 
@@ -289,16 +307,16 @@ def _one_of(names: tuple[str, ...], rng: np.random.Generator) -> str:
 
 
 def _indentation(program: str, position: int) -> str:
-    line = programs.source_lines(program[:position])[-1]
+    line = source_lines(program[:position])[-1]
     return line[: len(line) - len(line.lstrip())]
 
 
-def _statements(text: str, cut_off: bool) -> Iterator[str]:
+def _statements(text: str, cut_off: bool, most: int) -> Iterator[str]:
     """Yield the completion's first lines, the most first; a last line cut off does not count."""
     lines = text.split("\n")
     if cut_off and len(lines) > 1:
         lines = lines[:-1]
-    for count in range(min(MOST_LINES, len(lines)), 0, -1):
+    for count in range(min(most, len(lines)), 0, -1):
         piece = "\n".join(lines[:count]).rstrip()
         if piece.strip():
             yield piece

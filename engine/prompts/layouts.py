@@ -10,16 +10,15 @@ decides what is computed in each iteration:
   the request. A parent that stands in the history may be named instead of repeated.
 - ``transcript``: the conversation in which the parent came to be, continued. The parent itself was
   written into the cache when it was decoded, so an iteration computes little more than the
-  request. A conversation that outgrows its budget begins anew from the program that it had reached,
-  at the same place for all that descend from it.
+  request. A conversation that outgrows its budget begins anew with the program that it had reached.
+  All descendants of that program begin anew at the same place.
 
 All three begin with the same task block, whatever the parent.
 
 A proposal that is made before all verdicts are in also has programs whose scores are pending. They
-are shown behind the history or the conversation, so that what may be cached stays as it was, and
-once one joins the history only its score is another. A transcript shows them in its last request
-alone: repeated in each later one, K programs a turn would use its budget up, where leaving them out
-computes the parent's own request and answer again.
+stand behind the history or the conversation, so the cached start of the prompt stays as it was. A
+transcript shows them in its last request only: K more programs in each turn would use up its
+budget. The price is that the next call computes that request and its answer again.
 
 Does not cover the words (``chat.py``, ``infill.py``) or which programs are shown
 (``engine.search``).
@@ -31,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from engine.core import Block, Candidate, Pending, Proposal, Turn
+from engine.core import Block, Candidate, Pending, Proposal, Turn, UserError
 from engine.settings import PromptSettings
 
 
@@ -46,11 +45,8 @@ class Writer(Protocol):
     def asks_with_parent(self) -> bool:
         """Whether the request itself shows the parent, as an infill's does."""
 
-    def earlier(self, candidate: Candidate) -> Block:
-        """Return a program of the history with its score."""
-
-    def pending(self, program: Pending) -> Block:
-        """Return a program whose score is pending, else as `earlier` returns it."""
+    def earlier(self, program: Candidate | Pending) -> Block:
+        """Return a program of the history with its score, or that this is pending."""
 
     def current(self, candidate: Candidate) -> Block:
         """Return the program to change, in full."""
@@ -75,10 +71,10 @@ class Layout(Protocol):
         """Return the blocks of the proposal's prompt."""
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Return the proposal with one thing less to show, so that its prompt is shorter.
+        """Return a proposal without pending programs with fewer of the others.
 
-        What is left out is chosen so that the prefix stays what it was, where that can be. None if
-        only the task, the parent and the request are left.
+        The prompt's start stays as it was where that is possible. None if no other program is left
+        to leave out.
         """
 
 
@@ -91,17 +87,13 @@ class Classic:
             writer.task,
             writer.current(proposal.parent),
             *map(writer.earlier, proposal.history),
-            *map(writer.pending, proposal.pending),
+            *map(writer.earlier, proposal.pending),
             *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out failed attempts and pending programs, then the first of the others."""
-        if proposal.failures or proposal.pending:
-            return _briefer(proposal)
-        if proposal.history:
-            return replace(proposal, history=proposal.history[1:])
-        return None
+        """Leave out the first of the others."""
+        return replace(proposal, history=proposal.history[1:]) if proposal.history else None
 
 
 class Stable:
@@ -116,18 +108,14 @@ class Stable:
         return (
             writer.task,
             *map(writer.earlier, proposal.history),
-            *map(writer.pending, proposal.pending),
+            *map(writer.earlier, proposal.pending),
             *self._parent(proposal, writer),
             *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out failed attempts and pending programs, then the end of the history."""
-        if proposal.failures or proposal.pending:
-            return _briefer(proposal)
-        if proposal.history:
-            return replace(proposal, history=proposal.history[:-1])
-        return None
+        """Leave out the end of the history."""
+        return replace(proposal, history=proposal.history[:-1]) if proposal.history else None
 
     def _parent(self, proposal: Proposal, writer: Writer) -> list[Block]:
         if writer.asks_with_parent:
@@ -152,22 +140,16 @@ class Transcript:
         for turn, result in self._conversation(proposal, writer):
             said += [] if said else [writer.current(turn.candidate)]
             said += writer.exchange(turn, result=result) or ()
-        first = [] if said else [writer.current(proposal.parent)]
         return (
             writer.task,
-            *said,
-            *first,
-            *map(writer.pending, proposal.pending),
+            *(said or [writer.current(proposal.parent)]),
+            *map(writer.earlier, proposal.pending),
             *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out failed attempts and pending programs, then the conversation."""
-        if proposal.failures or proposal.pending:
-            return _briefer(proposal)
-        if proposal.lineage:
-            return replace(proposal, lineage=())
-        return None
+        """Leave out the conversation."""
+        return replace(proposal, lineage=()) if proposal.lineage else None
 
     def _conversation(self, proposal: Proposal, writer: Writer) -> list[tuple[Turn, Candidate]]:
         """Return the turns since it last began anew, each with the program that came of it."""
@@ -199,9 +181,9 @@ def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
 
     Args:
         settings: the run's.
-        longest_parent: the most tokens that a parent may have; a conversation that is no longer
-            fits the model's context too, so none has to be cut from its start, which would break
-            the prefix of each iteration that follows.
+        longest_parent: the most tokens that a parent may have. A conversation has no larger budget
+            than that: so it fits the model's context, and never has to be cut from its start,
+            which would change the prefix of every later prompt.
     """
     if settings.layout == "classic":
         return Classic()
@@ -211,30 +193,39 @@ def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
     return Transcript(budget=min(budget, longest_parent))
 
 
-def fitted(
-    layout: Layout, proposal: Proposal, writer: Writer, *, room: int
-) -> tuple[Block, ...] | int:
-    """Return the blocks of a prompt of at most ``room`` tokens, with as much as that holds.
+def fitted(layout: Layout, proposal: Proposal, writer: Writer, *, room: int) -> tuple[Block, ...]:
+    """Return the blocks of a prompt of at most ``room`` tokens, leaving out no more than needed.
 
-    The last thing to be left out is a crossover's partner, or the attempt that a repair corrects.
-    Where not even the task, the parent and the request fit, return how many tokens they have.
+    Raises:
+        UserError: the task, the parent and the request alone do not fit.
     """
-    while True:
-        blocks = layout.arrange(proposal, writer)
+    smaller: Proposal | None = proposal
+    while smaller is not None:
+        blocks = layout.arrange(smaller, writer)
         size = _tokens(blocks)
         if size <= room:
             return blocks
-        smaller = layout.smaller(proposal)
-        if smaller is None and proposal.partner is None and proposal.repairs is None:
-            return size
-        proposal = smaller or replace(proposal, partner=None, repairs=None)
+        smaller = less(layout, smaller)
+    raise UserError(
+        f"the task and candidate {proposal.parent.id} have {size} tokens, and the model takes "
+        f"{room} beside its answer; raise model.max_model_len"
+    )
 
 
-def _briefer(proposal: Proposal) -> Proposal:
-    """Leave out the oldest failed attempt; if there is none, the last pending program."""
+def less(layout: Layout, proposal: Proposal) -> Proposal | None:
+    """Return the proposal with one thing less to show; None if nothing more can be left out.
+
+    The failed attempts go first, the oldest of them before the others; then the pending programs,
+    from the last one on; then what the layout chooses; in the end a crossover's partner, or the
+    attempt that a repair corrects.
+    """
     if proposal.failures:
         return replace(proposal, failures=proposal.failures[1:])
-    return replace(proposal, pending=proposal.pending[:-1])
+    if proposal.pending:
+        return replace(proposal, pending=proposal.pending[:-1])
+    if proposal.partner is None and proposal.repairs is None:
+        return layout.smaller(proposal)
+    return layout.smaller(proposal) or replace(proposal, partner=None, repairs=None)
 
 
 def _tokens(blocks: Iterable[Block]) -> int:

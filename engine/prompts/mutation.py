@@ -7,15 +7,16 @@ other programs are shown, whatever the layout.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from engine import program as programs
 from engine.core import Candidate, Generation, Parsed, Part, Prompt, Proposal, UserError
 from engine.prompts.blocks import Blocks
-from engine.prompts.operator import Tokenizer
+from engine.prompts.operator import Operator, Parsing, Tokenizer
+from engine.syntax import read
 
 
-class Mutation:
-    """Asks for a mutation of the parent."""
+class Mutation(Operator):
+    """Asks for a mutation of the parent; the answer comes in one piece."""
 
     def __init__(self, *, tokenizer: Tokenizer, max_tokens: int) -> None:
         """``max_tokens`` bounds the child."""
@@ -43,17 +44,11 @@ class Mutation:
             )
         return Prompt(blocks=(parent,), stop=(), max_tokens=self._max_tokens)
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        """Return the answer, if it is a whole program."""
-        whole = generation.finish_reason == "stop" and programs.parse(generation.text) is not None
-        return (Parsed(program=generation.text if whole else None),)
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        """Return what takes the answer, if it is a whole program."""
+        whole = generation.finish_reason == "stop"
+        return partial(_answered, generation.text if whole else "\0")
 
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return False: an answer comes in one piece."""
-        return False
 
-    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return False: an answer comes in one piece."""
-        return False
+def _answered(text: str) -> Sequence[Parsed]:
+    return (Parsed(program=read(text)),)

@@ -7,10 +7,17 @@ operator's to say: ``engine.search.population``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from engine.core import Candidate, ChatFrame, Generation, Parsed, Problem, Prompt, Proposal
+
+Parsing = Callable[[], Sequence[Parsed]]
+"""Parses a completion: returns what there is of each child in it, in its order.
+
+The result has one entry where each child has a completion of its own, and otherwise up to
+`Prompt.at_once`. A parsing is a `functools.partial` of a module's function, so that it can be
+pickled and done in another process (``engine.syntax.workers``)."""
 
 
 class Tokenizer(Protocol):
@@ -41,28 +48,24 @@ class Operator(Protocol):
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt for the proposal's children; the same proposal gives the same one."""
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        """Return what there is of each child in the completion, in its order.
-
-        That is one entry for a prompt whose children have a completion each, and otherwise up to
-        `Prompt.at_once`.
-        """
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        """Return what parses a completion."""
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether `parse` finds no program in any completion that begins with ``text``.
+        """Return whether the parsing finds no program in any completion that begins with ``text``.
 
-        Asked of a completion that is still being written, at each new line; costs about 0.1 ms for
-        a text of 100 lines, on average over its lines. False says nothing.
+        Asked in the decoder's thread, at each new line of a completion that is still being written,
+        so it has to be quick. False says nothing.
         """
+        return False
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether a completion that ends with ``text`` is as good as any that goes on.
 
-        `parse` then finds in ``text``, whatever its ``finish_reason``, what it finds in everything
-        that begins with it, or nothing is to be found there. Asked and priced as `is_hopeless` is.
+        If it is, then every completion that begins with ``text`` is parsed to the same programs, or
+        to none, whatever its ``finish_reason``. Asked when `is_hopeless` is.
         """
+        return False
 
 
 def direction_in_words(problem: Problem) -> str:

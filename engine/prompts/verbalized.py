@@ -3,9 +3,9 @@
 Verbalized Sampling (Zhang et al., 2025) as TurboEvolve has it (section 3.1 and appendix A): the
 model is asked for K different programs in one answer, and to say how likely each of them is, which
 shows more of what it might have written than K answers do. The answer is JSON, held to a schema by
-vLLM's structured output. The first K programs are the children, in the order of the answer; fewer
-are accepted, and what is done below a minimum is said in ``engine.pipeline.landing``. The
-probabilities are recorded and used for nothing, as there.
+vLLM's structured output. The first K programs are the children, in the order of the answer. Fewer
+are accepted, down to a minimum (``engine.pipeline.response``). The probabilities are recorded and
+used for nothing, as in TurboEvolve.
 
 In a transcript its exchanges are not repeated: an answer with K programs is not what led to one of
 them, so the conversation begins anew with the program.
@@ -18,11 +18,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from engine.core import Block, Candidate, Generation, Parsed, Prompt, Proposal
+from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
 from engine.prompts.chat import ChatOperator, first_program
 from engine.prompts.fence import fenced_blocks
-from engine.prompts.requests import Piece, failed
+from engine.prompts.operator import Parsing
+from engine.prompts.requests import failed
 from engine.prompts.responses import responses, schema
 
 _REQUEST = (
@@ -37,7 +39,11 @@ _REQUEST = (
 
 
 class Verbalized(ChatOperator):
-    """Asks for K whole programs in one answer."""
+    """Asks for K whole programs in one answer.
+
+    No answer is hopeless, because a sound program may follow a broken one. None is complete before
+    the schema ends it.
+    """
 
     name = "verbalized"
 
@@ -49,35 +55,29 @@ class Verbalized(ChatOperator):
     def answer_tokens(self, proposal: Proposal) -> int:
         """Return K times the tokens of one program, but no more than half of the context.
 
-        For a single one, the context's half is no bound.
+        A single program may have more than that half.
         """
         half = self._tokenizer.max_model_len // 2
         return max(self._max_tokens, min(proposal.k * self._max_tokens, half))
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """See `Writer.ask`."""
-        request = Piece(text=_REQUEST.format(k=proposal.k))
-        return self._asked([request, *failed(proposal.failures, parent=proposal.parent)])
+        request = _REQUEST.format(k=proposal.k)
+        return self._asked([(request, ()), *failed(proposal.failures, parent=proposal.parent)])
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        """Return the programs of the answer's first entries; see `Operator.parse`."""
-        entries = itertools.islice(responses(generation.text), prompt.at_once)
-        return tuple(
-            Parsed(program=_program(entry.code), probability=entry.probability) for entry in entries
-        )
-
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return False: what follows a program that is broken may be one that is not."""
-        return False
-
-    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return False: the schema ends an answer."""
-        return False
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        """Return what reads the programs of the answer's first entries."""
+        return partial(_listed, generation.text, prompt.at_once)
 
 
-def _program(code: str) -> str | None:
+def _listed(answer: str, most: int) -> Sequence[Parsed]:
+    return tuple(
+        Parsed(program=_program(entry.code), probability=entry.probability)
+        for entry in itertools.islice(responses(answer), most)
+    )
+
+
+def _program(code: str) -> Program | None:
     """Return the program in an entry's text, which may have a fence round it all the same."""
     code = code.replace("\r\n", "\n")
     texts = (code, *(block.text for block in fenced_blocks(code)))

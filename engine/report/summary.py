@@ -12,27 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from engine.budget import Account, Limit
-from engine.core import INITIAL, KnownScore, Problem
+from engine.core import INITIAL, Problem
 from engine.report.clock import clock_use
 from engine.report.files import write_whole
 from engine.settings import RunSettings
 from engine.store import RunHistory
-from engine.timeline_file import TIMELINE
+from engine.timeline import TIMELINE
 
 
 def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -> dict[str, Any]:
     """Return the run's figures.
 
-    ``islands`` counts those that the run began with, and of those that were opened later the ones
-    that called. ``children`` counts completions; ``candidates`` those of them that were evaluated
+    ``children`` counts completions; ``candidates`` those of them that were evaluated
     (the initial program does not count); ``refused`` says why the others were not. ``screened``
     counts the candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of
     the rest; ``unevaluated`` those that were in the evaluators' queue when time was up, or the run
     was stopped. ``screens_off`` has the cheap stages that stopped screening, and why.
     ``best_known`` is the best published score that compares, None where there is none.
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
-    reason, ``warmer_parents`` the calls whose parent was taken for its cached prompt, and what that
-    cost and saved; ``speculation`` the calls begun on a guess, how many came true, and what the
+    reason, ``speculation`` the calls begun on a guess, how many came true, and what the
     others cost. Seconds are summed over all sessions: ``llm_seconds`` inside the engine's step,
     ``evaluation_seconds`` over all workers. ``money`` is what prompts and answers cost at the
     budget's prices, those of guesses that were given up included; ``longest_wait`` the most
@@ -45,10 +43,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "problem": problem.name,
         "model": settings.model.name,
         "seed": settings.seed,
-        "width": settings.width.kind,
-        "islands": max(
-            [settings.islands.count, *(1 + call.island for call in history.calls.values())]
-        ),
+        "width": settings.width.policy,
+        "islands": settings.islands.count,
         "mean_k": len(history.children) / len(history.calls) if history.calls else None,
         "layout": settings.prompts.layout,
         "children": len(history.children),
@@ -57,9 +53,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "valid_share": history.valid / history.judged if history.judged else None,
         "screened": history.screened,
         "screens_off": {
-            name: dataclasses.asdict(event) for name, event in history.screens_off.items()
+            name: dataclasses.asdict(event) for name, event in history.switched_off.items()
         },
-        "unevaluated": len(history.pending()),
+        "unevaluated": len(history.pending),
         "refused": {reason.value: count for reason, count in sorted(history.refusals.items())},
         "best_score": best.score if best else None,
         "best_candidate": best.candidate if best else None,
@@ -69,7 +65,6 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "cached_prompt_tokens": history.cached_prompt_tokens,
         "hit_rate": history.hit_rate,
         "computed_prompt_tokens": dict(sorted(history.missed.items())),
-        "warmer_parents": warmer_parents(history),
         "speculation": speculation(history),
         "generated_tokens": history.generated_tokens,
         "llm_seconds": history.llm_seconds,
@@ -79,16 +74,6 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "budget": dataclasses.asdict(settings.budget),
         "money": account.money,
         "longest_wait": history.longest_wait,
-    }
-
-
-def warmer_parents(history: RunHistory) -> dict[str, Any]:
-    """Return how often a parent was taken for its cached prompt, and what that cost and saved."""
-    taken = [call.preference for call in history.calls.values() if call.preference is not None]
-    return {
-        "calls": len(taken),
-        "score_given_up": sum(each.score_given_up for each in taken),
-        "tokens_saved": sum(each.tokens_saved for each in taken),
     }
 
 
@@ -109,13 +94,9 @@ def speculation(history: RunHistory) -> dict[str, Any]:
 
 
 def _best_known(problem: Problem) -> dict[str, Any] | None:
-    best: KnownScore | None = None
-    for known in problem.known_scores:
-        if known.comparable and (
-            best is None or problem.direction.better(known.score, than=best.score)
-        ):
-            best = known
-    return None if best is None else {"score": best.score, "source": best.source}
+    comparable = [known for known in problem.known_scores if known.comparable]
+    comparable.sort(key=lambda known: problem.direction.key(known.score))
+    return {"score": comparable[0].score, "source": comparable[0].source} if comparable else None
 
 
 def write_results(
@@ -129,21 +110,17 @@ def write_results(
     """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary.
 
     To the figures of `summarise` come ``ended_by``, the limit that the run reached first (None
-    for one that may go on), and ``clock``, who used the time.
+    for one that may go on), and ``clock``, who used the time (`ClockUse`; None where nothing was
+    recorded).
 
     Raises:
         UserError: one of them can't be written.
     """
     summary = summarise(settings=settings, problem=problem, history=history)
     summary["ended_by"] = None if ended_by is None else ended_by.value
-    summary["clock"] = _clock(folder / TIMELINE)
+    use = clock_use(folder / TIMELINE)
+    summary["clock"] = None if use is None else dataclasses.asdict(use)
     write_whole(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     if history.best is not None:
         write_whole(folder / "best.py", history.program_of(history.best.candidate))
     return summary
-
-
-def _clock(timeline: Path) -> dict[str, Any] | None:
-    """Return who used the wall-clock time (`ClockUse`); None where nothing was recorded."""
-    use = clock_use(timeline) if timeline.exists() else None
-    return None if use is None else dataclasses.asdict(use)

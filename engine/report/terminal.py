@@ -7,9 +7,9 @@ not. Reads the run's history and changes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group
@@ -23,7 +23,7 @@ from rich.text import Text
 from engine.budget import Account, Limit
 from engine.core import INITIAL
 from engine.settings import RunSettings
-from engine.store import RunHistory, ScreenOff
+from engine.store import RunHistory
 
 _REFRESHES_PER_SECOND = 4.0
 _SECONDS_BETWEEN_LINES = 10.0
@@ -49,20 +49,15 @@ class Display:
     def __enter__(self) -> Display:
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False)
-            self._live.__enter__()
+            self._live.start()
         else:
             self._print(self._title)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.update(force=True)
         if self._live is not None:
-            self._live.__exit__(kind, error, traceback)
+            self._live.stop()
 
     def update(self, *, force: bool = False) -> None:
         """Show the history as it stands, unless it was shown a moment ago."""
@@ -115,14 +110,15 @@ class Display:
 
     def _screens(self) -> dict[str, str]:
         """Return what cheap stages do, where there are any."""
-        figures = {}
-        if self._history.screened:
-            figures["screened out"] = str(self._history.screened)
-        if self._history.screens_off:
-            figures["switched off"] = ", ".join(
-                map(_screen_off, self._history.screens_off.values())
-            )
-        return figures
+        off = (
+            f"{each.stage} (rank correlation {each.correlation:.2f})"
+            for each in self._history.switched_off.values()
+        )
+        figures = {
+            "screened out": str(self._history.screened or ""),
+            "switched off": ", ".join(off),
+        }
+        return {name: figure for name, figure in figures.items() if figure}
 
     def _left(self, elapsed: float) -> str:
         """Estimate the time to the end of the budget from this session's rates."""
@@ -148,18 +144,15 @@ class Display:
 
     def _panel(self) -> Panel:
         figures = Table.grid(padding=(0, 2))
-        for name, value in self._figures().items():
-            figures.add_row(f"[dim]{name}[/dim]", value)
-        refused = self._history.refusals
-        if refused:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in refused.most_common())
-            figures.add_row("[dim]not evaluated[/dim]", reasons)
-        missed = self._history.missed
-        if missed:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in missed.most_common())
-            figures.add_row("[dim]computed prompt tokens[/dim]", reasons)
-        for name, value in self._screens().items():
-            figures.add_row(f"[dim]{name}[/dim]", value)
+        rows = {
+            **self._figures(),
+            "not evaluated": _reasons(self._history.refusals),
+            "computed prompt tokens": _reasons(self._history.missed),
+            **self._screens(),
+        }
+        for name, value in rows.items():
+            if value:
+                figures.add_row(f"[dim]{name}[/dim]", value)
         bar = ProgressBar(total=1.0, completed=self._share_done())
         return Panel(Group(figures, bar), title=Text(self._title), title_align="left")
 
@@ -175,103 +168,58 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | Non
             )
         else:  # letter by letter: `Syntax` cuts off or pads what is wider than the console
             print(program.rstrip(), file=console.file)
-    console.print(
-        f"\nBest score {summary['best_score']!r} (initial {summary['initial_score']!r})\n"
-        f"{_known(summary['best_known'])}"
+    lines = ["", *_lines(summary)]
+    lines.append(f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db")
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what there is to say of a run's figures."""
+    yield f"Best score {summary['best_score']!r} (initial {summary['initial_score']!r})"
+    if known := summary["best_known"]:
+        yield f"Best known score {known['score']!r}: {known['source']}"
+    yield (
         f"{summary['candidates']} candidates evaluated, {summary['valid']} valid, of "
-        f"{summary['children']} children in {_clock(summary['wall_seconds'])}\n"
-        f"{_end(summary)}"
-        f"{_unevaluated(summary)}"
-        f"{_screening(summary)}"
-        f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
-        f"tokens cached, hit rate {summary['hit_rate']:.1%}\n"
-        f"{_computed(summary)}"
-        f"{_paid(summary)}"
-        f"{_speculation(summary['speculation'])}"
-        f"{_clock_use(summary['clock'])}"
-        f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{summary['children']} children in {_clock(summary['wall_seconds'])}"
     )
-
-
-def _known(known: Mapping[str, Any] | None) -> str:
-    """Say which published score to compare with, in one line; nothing where there is none."""
-    return "" if known is None else f"Best known score {known['score']!r}: {known['source']}\n"
-
-
-def _end(summary: Mapping[str, Any]) -> str:
-    """Say which limit ended the run, in one line; nothing for a run that may go on."""
-    if summary["ended_by"] is None:
-        return ""
-    limit = Limit(summary["ended_by"])
-    return f"Ended by budget.{limit}={summary['budget'][limit]}\n"
-
-
-def _unevaluated(summary: Mapping[str, Any]) -> str:
-    """Say how many candidates have no verdict, in one line; nothing where all have."""
-    count = summary["unevaluated"]
-    return f"Candidates whose evaluation the end came before: {count}\n" if count else ""
-
-
-def _computed(summary: Mapping[str, Any]) -> str:
-    """Say how many prompt tokens a child cost and why, in one line; nothing before the first."""
-    missed = summary["computed_prompt_tokens"]
-    if not missed or not summary["children"]:
-        return ""
-    reasons = sorted(missed.items(), key=lambda each: -each[1])
-    shares = ", ".join(f"{tokens} {reason}" for reason, tokens in reasons)
-    each = sum(missed.values()) / summary["children"]
-    return f"Computed: {each:.0f} prompt tokens a child ({shares})\n"
-
-
-def _paid(summary: Mapping[str, Any]) -> str:
-    """Say what the tokens cost, in one line; nothing where they have no prices."""
-    if not any(summary["budget"]["prices"].values()):
-        return ""
-    return f"Money: {summary['money']:.6g} for all tokens at the prices of budget.prices\n"
-
-
-def _speculation(figures: Mapping[str, Any]) -> str:
-    """Say what became of guesses, in one line; nothing where there were none."""
-    if not figures["guesses"]:
-        return ""
-    return (
-        f"Speculation: {figures['hits']} of {figures['guesses']} guesses came true; "
-        f"{figures['wasted_tokens']} tokens were generated for nothing\n"
-    )
-
-
-def _clock_use(clock: Mapping[str, Any] | None) -> str:
-    """Say who was busy, in one line; nothing where no time was recorded."""
-    if clock is None:
-        return ""
-    evaluators = [each["busy"] for each in clock["evaluators"]]
-    busy = sum(evaluators) / len(evaluators) if evaluators else 0.0
-    return (
-        f"Clock: model busy {clock['model']['busy']:.0%}, evaluators {busy:.0%}; the model waited "
-        f"for verdicts {clock['model']['awaiting_evaluations']:.0%}, for a parent "
-        f"{clock['model']['awaiting_parent']:.0%}\n"
-    )
-
-
-def _screening(summary: Mapping[str, Any]) -> str:
-    """Say what cheap stages did, in whole lines; nothing where there are none."""
-    lines = ""
+    if limit := summary["ended_by"]:
+        yield f"Ended by budget.{limit}={summary['budget'][limit]}"
+    if summary["unevaluated"]:
+        yield f"Candidates whose evaluation the end came before: {summary['unevaluated']}"
     if summary["screened"]:
-        lines += f"{summary['screened']} screened out by cheap stages\n"
+        yield f"{summary['screened']} screened out by cheap stages"
     for name, off in summary["screens_off"].items():
-        lines += (
+        yield (
             f"Stage {name} was switched off from iteration {off['iteration']} on: its rank "
             f"correlation with the full score was {off['correlation']:.3f} over {off['pairs']} "
-            "programs\n"
+            "programs"
         )
-    return lines
+    yield (
+        f"Prefix cache: {summary['cached_prompt_tokens']} of {summary['prompt_tokens']} prompt "
+        f"tokens cached, hit rate {summary['hit_rate']:.1%}"
+    )
+    if summary["children"] and (missed := summary["computed_prompt_tokens"]):
+        each = sum(missed.values()) / summary["children"]
+        yield f"Computed: {each:.0f} prompt tokens a child ({_reasons(missed)})"
+    if any(summary["budget"]["prices"].values()):
+        yield f"Money: {summary['money']:.6g} for all tokens at the prices of budget.prices"
+    if (guessed := summary["speculation"])["guesses"]:
+        yield (
+            f"Speculation: {guessed['hits']} of {guessed['guesses']} guesses came true; "
+            f"{guessed['wasted_tokens']} tokens were generated for nothing"
+        )
+    if clock := summary["clock"]:
+        evaluators = [each["busy"] for each in clock["evaluators"]]
+        yield (
+            f"Clock: model busy {clock['model']['busy']:.0%}, evaluators "
+            f"{sum(evaluators) / max(1, len(evaluators)):.0%}; the model waited for verdicts "
+            f"{clock['model']['awaiting_evaluations']:.0%}, for a parent "
+            f"{clock['model']['awaiting_parent']:.0%}"
+        )
 
 
-def _screen_off(event: ScreenOff) -> str:
-    return f"{event.stage} (rank correlation {event.correlation:.2f})"
+def _reasons(counts: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in Counter(counts).most_common())
 
 
 def _score(score: float | None) -> str:

@@ -1,23 +1,24 @@
 """Archive: MAP-Elites, the best program of every cell of a grid of features.
 
 Source: Mouret and Clune, "Illuminating search spaces by mapping elites", 2015. Each feature
-(``features``) is cut into bins; a cell is one bin of each. It keeps its best program: of equal
-scores the shorter one, and of equally long ones the first by its place. So what an archive holds
-depends on what it was told, not on the order.
+(``features``) is cut into bins, and a cell is one bin of each. A cell keeps its best program: of
+equal scores the shorter one, and of equally long ones the first by its place. So what an archive
+holds depends on what it was told, not on the order.
 
-Covers: who keeps which cell. Does not cover which features there are, and so which cell is whose
-(``features``), or who becomes a parent.
+Covers: who keeps which cell, and how many children of an iteration took over a cell of their
+island's archive. Does not cover which features there are, and so which cell is whose
+(``features``), or who of the elites becomes a parent.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from engine.core import Candidate, Direction, Feature
 from engine.search.features import Cell
 from engine.search.parents import rank
-from engine.search.population import Place
+from engine.search.roster import Place, Roster
 
 
 class Placement(enum.StrEnum):
@@ -56,7 +57,12 @@ class Archive:
     @property
     def elites(self) -> list[Candidate]:
         """The programs that the cells keep, in the order of their places."""
-        return [elite for _, elite in sorted(self._elites.values(), key=lambda each: each[0])]
+        return [*Roster(self.placed)]
+
+    @property
+    def placed(self) -> Collection[tuple[Place, Candidate]]:
+        """The same, each with its place, in no order."""
+        return self._elites.values()
 
     def placement(self, candidate: Candidate, *, place: Place, cell: Cell | None) -> Placement:
         """Return what `tell` would do now; nothing changes."""
@@ -83,3 +89,73 @@ class Archive:
     def _key(self, place: Place, candidate: Candidate) -> tuple[float, int, Place]:
         """Return what is smaller for the one that keeps a cell."""
         return (*rank(candidate, self._direction), place)
+
+
+class Elites:
+    """The archive of an island now, and as it was before the iteration that is open.
+
+    What it holds is a set, not an order.
+    """
+
+    def __init__(
+        self,
+        *,
+        features: Sequence[Feature],
+        direction: Direction,
+        cells: Mapping[str, Cell | None],
+    ) -> None:
+        """Start empty.
+
+        Args:
+            features: of the archive.
+            direction: of the scores.
+            cells: of each candidate, by id; it may grow, and has to hold a candidate before it
+                is taken in.
+        """
+        self._now = Archive(features=features, direction=direction)
+        self._before = Archive(features=features, direction=direction)
+        self._cells = cells
+        self._new: list[tuple[Place, Candidate]] = []  # of iterations that are not over
+        self._roster: Roster | None = None  # what `_now` holds, until that changes
+
+    @property
+    def candidates(self) -> Roster:
+        """The programs that the cells keep now, in the order of their places."""
+        if self._roster is None:
+            self._roster = Roster(self._now.placed)
+        return self._roster
+
+    def receive(self, place: Place, candidate: Candidate) -> None:
+        """Take in a migrant."""
+        self._tell(self._now, place, candidate)
+        self._tell(self._before, place, candidate)
+        self._roster = None
+
+    def tell(self, place: Place, candidate: Candidate) -> None:
+        """Take in a child of the island's own, once."""
+        self._tell(self._now, place, candidate)
+        self._roster = None
+        self._new.append((place, candidate))
+
+    def taken_over(self, iteration: int) -> int:
+        """Return how many children of an iteration that is not finished took over a cell.
+
+        A child takes over a cell that was empty, or whose elite is worse. Each child is compared
+        with the archive as it was before the iteration, plus the migrants that came since. So two
+        siblings may take over the same cell.
+        """
+        return sum(
+            self._before.placement(child, place=place, cell=self._cells[child.id]).changes
+            for place, child in self._new
+            if place[0] == iteration
+        )
+
+    def finish(self, iteration: int) -> None:
+        """Close an iteration: from now on, children are compared with its children too."""
+        for place, child in self._new:
+            if place[0] == iteration:
+                self._tell(self._before, place, child)
+        self._new = [each for each in self._new if each[0][0] != iteration]
+
+    def _tell(self, archive: Archive, place: Place, candidate: Candidate) -> None:
+        archive.tell(candidate, place=place, cell=self._cells[candidate.id])

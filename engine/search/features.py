@@ -13,12 +13,11 @@ cover what an archive keeps: ``archive``.
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 
-from engine import program as programs
-from engine.core import Evaluation, Feature, UserError
+from engine.core import Evaluation, Feature, Program, UserError
+from engine.syntax import read
 
 Cell = tuple[int, ...]
 """The number of a bin for each feature, in the order of the features."""
@@ -30,21 +29,17 @@ STRUCTURE = {"nodes": 4, "depth": 2}
 BINS_EACH = 4
 """Bins of a ``structure`` archive from 0 to the initial program's value."""
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
-_BRANCHES = (ast.If, ast.IfExp, ast.match_case, ast.ExceptHandler)
-
 
 def dimensions(
     archive: str, *, initial_program: str, declared: Sequence[Feature]
 ) -> tuple[Feature, ...] | None:
     """Return the features of a run's archive; None if it is to have none.
 
-    The structure's ranges are fixed from the initial program, the one thing that is known before
-    the run: bins of a quarter of its nodes and of its depth, as small changes have to be told
-    apart. Programs grow: where the embedded model took ``signal`` from 0.499 to 0.727 they
-    had 0.7 to 1.8 times its nodes, and 0.9 to 1.8 times its depth. Whole rewrites grow
-    further, in size and not in depth, as statements stand one after the other: hence 4 times the
-    nodes and twice the depth, 16 by 8 bins. What is beyond counts as in the last bin.
+    The structure's ranges follow from the initial program, the one thing that is known before the
+    run. A bin is a quarter of its nodes or of its depth, so that small changes fall into different
+    bins. Programs grow during a search, more in size than in depth, because statements stand one
+    after the other. So the ranges go to 4 times the nodes and twice the depth: 16 by 8 bins. What
+    lies beyond counts as in the last bin.
 
     Args:
         archive: ``none``, ``structure``, or ``problem`` for the features that the problem names.
@@ -63,7 +58,7 @@ def dimensions(
                 "bins]), and this problem's has none; add some, or give search.archive=structure"
             )
         return tuple(declared)
-    measured = measure(initial_program, metrics={})
+    measured = measure(read(initial_program), metrics={})
     return tuple(
         Feature(
             name=name,
@@ -75,36 +70,34 @@ def dimensions(
     )
 
 
-def measure(program: str, *, metrics: Mapping[str, float]) -> dict[str, float]:
+def measure(program: Program | None, *, metrics: Mapping[str, float]) -> dict[str, float]:
     """Return a program's features by name: `MEASURES`, and the metrics that have other names.
 
     Args:
-        program: Python; of one that does not parse, or nests too deeply, the metrics are all.
+        program: None for a text that is none, of which the metrics are all that is measured.
         metrics: of its evaluation.
     """
     values = {name: value for name, value in metrics.items() if name not in MEASURES}
-    tree = programs.parse(program)
-    if tree is None:
+    if program is None:
         return values
-    nodes = list(ast.walk(tree))
-    measured = {
-        "characters": len(program),
-        "nodes": len(nodes),
-        "depth": _depth(tree),
-        "loops": sum(isinstance(node, _LOOPS) for node in nodes),
-        "branches": sum(isinstance(node, _BRANCHES) for node in nodes),
-        "calls": sum(isinstance(node, ast.Call) for node in nodes),
+    return {
+        **values,
+        "characters": len(program.text),
+        "nodes": program.nodes,
+        "depth": program.depth,
+        "loops": program.loops,
+        "branches": program.branches,
+        "calls": program.calls,
     }
-    return {**values, **measured}
 
 
 def cell_of(
-    program: str, evaluation: Evaluation, *, features: Sequence[Feature] | None
+    program: Program | None, evaluation: Evaluation, *, features: Sequence[Feature] | None
 ) -> Cell | None:
     """Return the cell of an evaluated program.
 
     Args:
-        program: its text.
+        program: None for a text that is none.
         evaluation: the verdict on it.
         features: of the archives; None where there are none.
 
@@ -118,12 +111,3 @@ def cell_of(
     if any(math.isnan(value) for value in found):
         return None
     return tuple(feature.bin(value) for feature, value in zip(features, found, strict=True))
-
-
-def _depth(tree: ast.AST) -> int:
-    """Return the number of levels below the root."""
-    depth, level = 0, list(ast.iter_child_nodes(tree))
-    while level:
-        depth += 1
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-    return depth

@@ -1,28 +1,27 @@
 """The programs that a run knows, and which new ones are worth an evaluation.
 
-Covers: refusing children that do not parse, would fail on a name, change nothing or stand in the
-population already, on whatever island; what failed at changing a program; how one came to be. Does
-not cover who may be a parent where: ``engine.search.island``.
+Covers: refusing children that do not parse, would fail on a name, change nothing or are known on
+any island; the failed attempts at changing a program; a program's lineage. Does not cover who may
+be a parent on which island: ``engine.search.island``.
 """
 
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from engine import program as programs
-from engine.core import Attempt, Candidate, Evaluation, Failure, Refusal, Turn
-from engine.search.operators import REPAIR
+from engine.core import Attempt, Candidate, Evaluation, Failure, Program, Refusal, Turn
+from engine.search.roster import Place
 
+REPAIR = "repair"
+"""The operator that needs a failed attempt, whose parent its children have."""
 FIRST_ITERATION = -1
 """Number under which the programs stand that a run begins with."""
 RECENT = 16
 """Failed attempts of an island, the last ones, among which one to repair is looked for."""
-
-Place = tuple[int, int, str]
-"""Iteration, number among its children, and id: the order of programs, whenever they finished."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,22 +30,23 @@ class Entry:
 
     Attributes:
         id: the candidate's.
-        program: its text.
+        program: the program.
         iteration: that generated it; `FIRST_ITERATION` for the initial program.
         index: which of the iteration's children it is.
         island: whose iteration it was.
-        islands: that begin with it, of a program that the run begins with; None for all of them.
+        islands: for a program that the run begins with, the islands that begin with it; None for
+            all of them.
         parent: id of the program that it was made from; None for the initial program.
         operator: name of the operator that asked for it; empty for the initial program.
-        answer: the completion that it was read from; empty for the initial program, and where the
-            completion is another child's too and was recorded with that.
-        answer_ids: the same as sampled.
+        answer: the completion that it was read from; empty for the initial program, and if the
+            completion was recorded with an earlier child.
+        answer_ids: the completion's tokens, as sampled.
         partner: id of the program that the parent was to be combined with.
         repairs: id of the failed attempt that it was to correct.
     """
 
     id: str
-    program: str
+    program: Program
     iteration: int = FIRST_ITERATION
     index: int = 0
     island: int = 0
@@ -69,13 +69,13 @@ class Population:
 
     A program that a cheap stage screened out is neither: it ran, and was merely not among the best.
 
-    What it answers depends on what was admitted and told, not on the order.
+    The answers depend on what was admitted and told, not on the order.
     """
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._made: defaultdict[tuple[int, str], list[Entry]] = defaultdict(list)
-        """By island and parent, in the order of their places."""
+        self._attempts: defaultdict[tuple[int, str], list[Place]] = defaultdict(list)
+        """By island and parent, of the attempts that failed, in their order."""
         self._told: set[str] = set()
         self._candidates: dict[str, Candidate] = {}
         self._failed: dict[str, Evaluation] = {}
@@ -92,12 +92,7 @@ class Population:
         if entry.id in self._entries:
             return False
         self._entries[entry.id] = entry
-        if entry.parent is not None:
-            siblings = self._made[entry.island, entry.parent]
-            bisect.insort(siblings, entry, key=lambda each: each.place)
-        tree = programs.parse(entry.program)
-        if tree is not None:
-            self._keys.add(programs.program_key(tree))
+        self._keys.add(entry.program.key)
         return True
 
     def tell(self, candidate_id: str, evaluation: Evaluation) -> bool:
@@ -114,14 +109,16 @@ class Population:
         if evaluation.score is not None:
             self._candidates[candidate_id] = Candidate(
                 id=candidate_id,
-                program=self._entries[candidate_id].program,
+                program=self._entries[candidate_id].program.text,
                 score=evaluation.score,
             )
         elif evaluation.failure is not Failure.SCREENED:
             self._failed[candidate_id] = evaluation
             entry = self._entries[candidate_id]
-            if entry.parent is not None and entry.operator != REPAIR:
-                bisect.insort(self._broken[entry.island], entry.place)
+            if entry.parent is not None:
+                bisect.insort(self._attempts[entry.island, entry.parent], entry.place)
+                if entry.operator != REPAIR:
+                    bisect.insort(self._broken[entry.island], entry.place)
         return True
 
     def entry(self, candidate_id: str) -> Entry:
@@ -132,25 +129,21 @@ class Population:
         """
         return self._entries[candidate_id]
 
-    def refusal(self, program: str | None, *, parent: Candidate) -> Refusal | None:
-        """Return why a child would not be worth an evaluation, or None if it is."""
-        tree = programs.parse(program) if program is not None else None
-        if program is None or tree is None:
+    def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
+        """Return why a child of the program ``parent`` would not be worth an evaluation, or None.
+
+        Raises:
+            KeyError: no program was admitted under this id.
+        """
+        if program is None:
             return Refusal.UNPARSED
-        key = programs.program_key(tree)
-        parent_tree = programs.parse(parent.program)
-        if parent_tree is not None and key == programs.program_key(parent_tree):
+        if program.key == self._entries[parent].program.key:
             return Refusal.UNCHANGED
-        if key in self._keys:
+        if program.key in self._keys:
             return Refusal.DUPLICATE
-        if programs.undefined_names(program, tree):
+        if program.undefined:
             return Refusal.UNDEFINED
         return None
-
-    def candidates(self) -> list[Candidate]:
-        """Return the programs with a score, in the order of their places."""
-        ids = sorted(self._candidates, key=lambda each: self._entries[each].place)
-        return [self._candidates[each] for each in ids]
 
     def candidate(self, candidate_id: str) -> Candidate:
         """Return one of the programs with a score.
@@ -172,7 +165,7 @@ class Population:
             raise ValueError(f"no failure of {candidate_id!r} was told")
         return Attempt(
             id=candidate_id,
-            program=self._entries[candidate_id].program,
+            program=self._entries[candidate_id].program.text,
             evaluation=self._failed[candidate_id],
         )
 
@@ -183,8 +176,8 @@ class Population:
     def broken(self, *, island: int, but: Collection[str] = ()) -> str | None:
         """Return the last failed attempt of an island that no call was to correct yet.
 
-        One that was made to correct another is not offered, and none that is older than the last
-        `RECENT` ones.
+        An attempt that was itself made to correct another one is not offered, nor one that is older
+        than the last `RECENT` attempts.
 
         Args:
             island: whose attempts.
@@ -216,14 +209,11 @@ class Population:
             before: leave out those of this iteration and later ones.
             but: leave out the one of this id.
         """
-        failed: list[Attempt] = []
-        for entry in reversed(self._made.get((island, parent), ())):
-            if len(failed) == most:
-                break
-            early = before is None or entry.iteration < before
-            if early and entry.id in self._failed and entry.id != but:
-                failed.append(self.attempt(entry.id))
-        return tuple(reversed(failed))
+        places = self._attempts.get((island, parent), [])
+        end = len(places) if before is None else bisect.bisect(places, (before,))
+        names = (name for *_, name in reversed(places[:end]) if name != but)
+        last = [self.attempt(name) for name in itertools.islice(names, most)]
+        return tuple(reversed(last))
 
     def lineage(self, candidate_id: str, *, failures: int) -> tuple[Turn, ...]:
         """Return the steps that led to a candidate, from the first program on.

@@ -5,14 +5,14 @@ one wins. By the memorylessness of the exponential distribution that is i with p
 w_i / (w_1 + ... + w_n), as if it had been drawn from the weights. In logarithms it is Gumbel-max:
 the largest ln w_i + G_i, G_i = -ln E_i.
 
-Here E_i is no carried-on randomness but a hash of the race's key and the contestant's id, so two
-races with the same key have common random numbers: one that is held again with a few more
-contestants, or slightly other weights, has the same winner unless a new one beats it. For weights
-that give the distributions P and Q the winners agree with probability at least (1 - d) / (1 + d), d
-the total variation distance, and nothing that sees only one of them can promise more (Daliri,
-Musco and Suresh, "Coupling without communication and drafter-invariant speculative decoding",
-2024, which has both statements). For one new contestant with the share q of the weights it is
-1 - q: the new one won.
+Here E_i is a hash of the race's key and the contestant's id. So two races with the same key have
+common random numbers: a race that is held again with a few more contestants, or slightly other
+weights, mostly has the same winner. Let the weights of two races give the distributions P and Q,
+with the total variation distance d. Then the winners agree with probability at least
+(1 - d) / (1 + d), and no method that sees only one of P and Q can promise more (Daliri, Musco and
+Suresh, "Coupling without communication and drafter-invariant speculative decoding", 2024, which has
+both statements). With one new contestant that has the share q of the weights, the winner stays with
+probability 1 - q.
 
 Covers: the choice. Does not cover whose weight is what: ``engine.search.parents``.
 """
@@ -29,24 +29,27 @@ from numpy.typing import NDArray
 _KEPT = 1 << 16  # hashes of the ids asked about last
 
 
-def winner(ids: Sequence[str], log_weights: NDArray[np.float64], *, key: int) -> int:
-    """Return the place in ``ids`` of the one that wins.
+def winner(
+    hashes: NDArray[np.uint64], log_weights: NDArray[np.float64] | float, *, key: int
+) -> int:
+    """Return the place of the one that wins.
 
     Args:
-        ids: of the contestants, at least one; equal ids have equal times.
-        log_weights: natural logarithms of their weights, not all -inf, shape (len(ids),).
+        hashes: of the contestants' ids, at least one; equal ids have equal times.
+        log_weights: natural logarithms of their weights, not all -inf, shape as ``hashes``; one
+            number where the weights are equal.
         key: of the race, from 0 to 2^64 - 1.
     """
-    return int(np.argmax(log_weights - np.log(_exponentials(ids, key))))
+    exponentials = -np.log(uniforms(hashes, key=key))  # E of each contestant, above 0
+    return int(np.argmax(log_weights - np.log(exponentials)))
 
 
-def uniforms(names: Sequence[str], *, key: int) -> NDArray[np.float64]:
-    """Return a number inside (0, 1) for each name, shape (len(names),).
+def uniforms(hashes: NDArray[np.uint64], *, key: int) -> NDArray[np.float64]:
+    """Return a number inside (0, 1) for each of some names, by their hashes; same shape.
 
     It depends on the name and the key alone, so a draw that is made from it by an inverse
     distribution function has common random numbers too.
     """
-    hashes = np.fromiter(map(_hash, names), dtype=np.uint64, count=len(names))
     return inside_unit(_mixed(_mixed(hashes ^ np.uint64(key)) + np.uint64(key)))
 
 
@@ -58,10 +61,9 @@ def inside_unit(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
     return below_1
 
 
-def _exponentials(ids: Sequence[str], key: int) -> NDArray[np.float64]:
-    """Return E of each contestant, above 0, shape (len(ids),)."""
-    times: NDArray[np.float64] = -np.log(uniforms(ids, key=key))
-    return times
+def hashes_of(names: Sequence[str]) -> NDArray[np.uint64]:
+    """Return a hash of each name, shape (len(names),)."""
+    return np.fromiter(map(_hash, names), dtype=np.uint64, count=len(names))
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -1,10 +1,9 @@
 """The window: which programs a prompt shows, as a sequence that only grows at its end.
 
-What stands before the first changed token of a prompt comes from the prefix cache, so a window
-that is sorted anew in each iteration is computed anew in each iteration. This one keeps its order:
-the best new program of an iteration joins at the end. Once the window has outgrown its size it is
-compacted in one go to the best and the most different programs, and that iteration alone computes
-it again.
+The prefix cache serves a prompt up to its first changed token. So a window that is sorted anew in
+each iteration is computed anew in each iteration. This one keeps its order: the best new program of
+an iteration joins at the end. Once the window has outgrown its size, it is compacted in one go to
+the best and the most different programs. Only that iteration computes it again.
 
 How far to let it grow. Let the window have c tokens after a compaction and grow by g tokens an
 iteration, so that it is compacted every n iterations. A compaction costs c p seconds of prefill
@@ -15,11 +14,9 @@ of the decode attends to it. Per iteration that is
 
 least at n = sqrt(2 c p / (d g)), the economic order quantity (F. W. Harris, 1913), which means a
 growth of g n = sqrt(2 c p g / d) tokens. Growing further saves less prefill than it costs decode,
-and shows programs that a compaction would have dropped; compacting sooner buys fresher programs
-with prefill. With SmolLM2 on a shared core at K = 8 (p = 3.3 ms, 12.6 us a step and token; printed
-by ``bench/cache.py``), g = 60 and c = 2,048: infills of 16 tokens make d = 0.2 ms, n = 33 and a
-growth of 2,000 tokens; rewrites of 300 tokens make d = 3.8 ms, n = 8 and a growth of 460. The
-default of 1,024 lies between them, and costs 12 % and 6 % more than the best for either.
+and shows programs that a compaction would have dropped. Compacting sooner buys fresher programs
+with prefill. ``bench/cache.py`` prints p and d; ``docs/measured.md`` says what follows from them
+for the default.
 
 Covers: who joins and who stays. Does not cover how programs look in a prompt, or their tokens:
 ``size`` is the caller's.
@@ -60,9 +57,9 @@ class Window:
     def advance(self, candidates: Sequence[Candidate]) -> None:
         """Take in the valid children of the iteration that is over now.
 
-        The best of them joins if its score is not shown yet and it fits into what a
-        compaction keeps, or it is better than the worst that is shown: anything else teaches
-        nothing new. A program that no compaction could keep does not join.
+        The best of them joins if its score is not shown yet, and it either fits into what a
+        compaction keeps or is better than the worst program shown. Any other child teaches nothing
+        new. A program that is too long for any compaction does not join.
         """
         if not candidates or not self._kept:
             return

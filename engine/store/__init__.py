@@ -1,9 +1,10 @@
 """Store: one event log per run; everything else about a run is rebuilt from it."""
 
-from engine.store.events import Call, Child, Event, GivenUp, ScreenOff, Seed, Session, Verdict
+from engine.store.events import Call, Child, Event, GivenUp, Seed, Session, Verdict
 from engine.store.folder import create_run
 from engine.store.history import RunHistory, check_follows
-from engine.store.log import EventLog, Recorded, read_log
+from engine.store.log import EventLog, Log, Recorded, read_log
+from engine.store.memory import MemoryLog
 
 __all__ = [
     "Call",
@@ -11,9 +12,10 @@ __all__ = [
     "Event",
     "EventLog",
     "GivenUp",
+    "Log",
+    "MemoryLog",
     "Recorded",
     "RunHistory",
-    "ScreenOff",
     "Seed",
     "Session",
     "Verdict",

@@ -11,13 +11,14 @@ follows from them (``history.py``).
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast, get_args
 
-from engine.core import Evaluation, Failure, Miss, Preference, Refusal
+import msgspec
+
+from engine.core import Evaluation, Miss, Program, Refusal, SwitchedOff
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,17 +48,16 @@ class Call:
     Attributes:
         island: for which it is.
         parent: id of the program to change.
-        rule: by which the parent was chosen: a way of the parent policy, or its name if it has one
-            way; ``repair`` for a repair's, which is that of the attempt to be corrected; ``cached``
-            where ``preference`` says why.
+        rule: by which the parent was chosen: one of the parent policy's ways, or the policy's name
+            if it has a single way. It is ``repair`` where the parent is that of a failed attempt
+            which the call is to correct.
         shown: ids of the programs that the prompt shows besides the parent, in the order in which
             they are first shown: candidates, pending ones, failed attempts.
-        known: events that stood in the log when it was composed. Asked again by a search that
-            knows those, and that the candidates ``ahead`` are pending, it is the same.
-        ahead: ids of candidates that it was composed to show though they were not recorded then:
-            children of a guess that has come true since.
+        known: how many events the log held when the prompt was composed. A search that was told
+            these events, and that the candidates ``ahead`` are pending, composes it again.
+        ahead: ids of candidates that the prompt shows though they were not recorded then: children
+            of a guess that has come true since.
         guessed: whether it was begun before the verdicts that its parent depends on.
-        preference: why the parent is not the one that the search drew; None if it is.
         partner: of a crossover: id of the program that the parent is combined with.
         repairs: of a repair: id of the failed attempt at changing the parent.
     """
@@ -72,12 +72,11 @@ class Call:
     k: int
     known: int
     ahead: tuple[str, ...] = ()
-    guessed: bool
+    guessed: bool = False
     prompt: str
     prompt_tokens: int
     temperatures: tuple[float, ...]
     seeds: tuple[int, ...]
-    preference: Preference | None = None
     partner: str | None = None
     repairs: str | None = None
 
@@ -91,15 +90,15 @@ class Child:
     """A child was generated. Subject: its id, ``iteration.index``.
 
     Attributes:
-        completion: the model's answer; empty for a child of an answer that lists several programs
-            and is recorded, with its tokens and seconds, with an earlier child.
-        completion_ids: the same as sampled.
-        program: the program read from the completion; None if none could be read.
+        completion: the model's answer. One that lists several programs is recorded, with its tokens
+            and seconds, with the first child that it makes; it is empty for the others.
+        completion_ids: the answer's tokens, as they were sampled.
+        program: the program that the completion holds; None if it holds none.
         refusal: why it is not evaluated; None for a candidate, whose verdict follows.
         missed: how many tokens of its prompt were computed, by reason.
         rank: its place in an answer that lists several programs, from 0; None for a child with an
-            answer of its own, and for one that the answer does not hold.
-        probability: that the model said it has; None if it said none.
+            answer of its own, and for an absent one.
+        probability: that the model gave for it; None if it gave none.
     """
 
     KIND: ClassVar[str] = "child"
@@ -111,7 +110,7 @@ class Child:
     completion: str
     completion_ids: tuple[int, ...]
     finish_reason: str
-    program: str | None
+    program: Program | None
     refusal: Refusal | None
     prompt_tokens: int
     cached_prompt_tokens: int
@@ -137,7 +136,7 @@ class Seed:
     Attributes:
         number: its place in the pool, from 0.
         source: where it was read: ``FOLDER/FILE`` or ``RUN/CANDIDATE``.
-        islands: that begin with it, if it has a score.
+        islands: numbers of the islands that begin with it, if it has a score.
     """
 
     KIND: ClassVar[str] = "seed"
@@ -161,20 +160,15 @@ class Verdict:
     """A candidate was evaluated. Subject: its id.
 
     Attributes:
+        evaluation: what the evaluation found.
         program: source text, for the initial program, which no child event holds; else None.
-        cell: of a program with a score in the islands' archives, a bin for each of their features;
-            None for one that has no cell, and in a run without an archive.
+        cell: the program's cell in the islands' archives: a bin for each feature. None for a
+            program without a cell, and in a run without archives.
     """
 
     KIND: ClassVar[str] = "verdict"
     candidate: str
-    score: float | None
-    failure: Failure | None
-    message: str
-    seconds: float
-    peak_bytes: int
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    artifacts: Mapping[str, str] = field(default_factory=dict)
+    evaluation: Evaluation
     program: str | None = None
     cell: tuple[int, ...] | None = None
 
@@ -182,62 +176,10 @@ class Verdict:
     def subject(self) -> str:
         return self.candidate
 
-    @staticmethod
-    def of(
-        candidate: str,
-        evaluation: Evaluation,
-        program: str | None = None,
-        *,
-        cell: tuple[int, ...] | None = None,
-    ) -> Verdict:
-        """Return the event that records ``evaluation``."""
-        return Verdict(
-            candidate=candidate,
-            score=evaluation.score,
-            failure=evaluation.failure,
-            message=evaluation.message,
-            seconds=evaluation.seconds,
-            peak_bytes=evaluation.peak_bytes,
-            metrics=dict(evaluation.metrics),
-            artifacts=dict(evaluation.artifacts),
-            program=program,
-            cell=cell,
-        )
-
-    def evaluation(self) -> Evaluation:
-        """Return the recorded evaluation."""
-        return Evaluation(
-            score=self.score,
-            failure=self.failure,
-            message=self.message,
-            metrics=self.metrics,
-            artifacts=self.artifacts,
-            seconds=self.seconds,
-            peak_bytes=self.peak_bytes,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScreenOff:
-    """A cheap stage stopped screening candidates. Subject: its name.
-
-    Attributes:
-        iteration: the first one whose candidates skip it.
-        correlation: its rank correlation with the full score, as estimated.
-        error: two standard errors of the estimate, upwards.
-        pairs: fully evaluated candidates that the estimate rests on.
-    """
-
-    KIND: ClassVar[str] = "screen_off"
-    stage: str
-    iteration: int
-    correlation: float
-    error: float
-    pairs: int
-
     @property
-    def subject(self) -> str:
-        return self.stage
+    def score(self) -> float | None:
+        """The evaluation's score; None if it gave none."""
+        return self.evaluation.score
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,14 +188,14 @@ class GivenUp:
 
     Attributes:
         iteration: that it was begun for; in the same session, the call that was made instead has
-            the same.
-        attempt: guesses for this iteration that were given up before, in this session or others.
+            the same number.
+        attempt: how many guesses for this iteration were given up before, in all sessions.
         island: for which it was.
         parent: the parent that was guessed.
         generated_tokens: of its children, all for nothing.
         prompt_tokens: of its children.
         cached_prompt_tokens: those of them whose KV was in the prefix cache.
-        llm_seconds: that its children had of the engine.
+        llm_seconds: seconds of the engine that its children took.
     """
 
     KIND: ClassVar[str] = "given_up"
@@ -271,61 +213,49 @@ class GivenUp:
         return f"{self.iteration}.{self.attempt}"
 
 
-Event = Session | Seed | Call | Child | Verdict | ScreenOff | GivenUp
+Event = Session | Seed | Call | Child | Verdict | SwitchedOff | GivenUp
+_KINDS: Mapping[str, type[Event]] = {kind.KIND: kind for kind in get_args(Event)}
 
 
-def to_json(event: Event) -> str:
+def encode(event: Event) -> str:
     """Return the event's fields as a JSON object; numbers keep all their digits.
 
     A metric that isn't finite becomes text, because JSON has no such numbers.
 
     Raises:
-        ValueError: another number isn't finite.
+        ValueError: a score isn't finite.
     """
-    fields = dataclasses.asdict(event)
     if isinstance(event, Verdict):
-        fields["metrics"] = {
-            name: value if math.isfinite(value) else str(value)
-            for name, value in event.metrics.items()
-        }
-    return json.dumps(fields, allow_nan=False)
+        event = _with_metrics_as_text(event)
+    return msgspec.json.encode(event).decode()
 
 
-def from_json(kind: str, body: str) -> Event:
-    """Return the event written by `to_json`.
+def decode(kind: str, body: str) -> Event:
+    """Return the event written by `encode`.
 
     Raises:
-        KeyError, TypeError, ValueError: there is no such kind of event, or it has other fields.
+        KeyError, ValueError: there is no such kind of event, or it has other fields.
     """
-    fields = json.loads(body)
-    if kind == Session.KIND:
-        return Session(**fields)
-    if kind == Seed.KIND:
-        return Seed(**{**fields, "islands": tuple(fields["islands"])})
-    if kind == Call.KIND:
-        for name in ("shown", "ahead", "temperatures", "seeds"):
-            fields[name] = tuple(fields[name])
-        preference = fields.pop("preference")
-        return Call(**fields, preference=None if preference is None else Preference(**preference))
-    if kind == Child.KIND:
-        refusal, missed = fields.pop("refusal"), fields.pop("missed")
-        completion_ids = tuple(fields.pop("completion_ids"))
-        return Child(
-            **fields,
-            completion_ids=completion_ids,
-            refusal=None if refusal is None else Refusal(refusal),
-            missed={Miss(reason): int(tokens) for reason, tokens in missed.items()},
-        )
-    if kind == Verdict.KIND:
-        failure, metrics, cell = (fields.pop(name) for name in ("failure", "metrics", "cell"))
-        return Verdict(
-            **fields,
-            cell=None if cell is None else tuple(cell),
-            failure=None if failure is None else Failure(failure),
-            metrics={name: float(value) for name, value in metrics.items()},
-        )
-    if kind == ScreenOff.KIND:
-        return ScreenOff(**fields)
-    if kind == GivenUp.KIND:
-        return GivenUp(**fields)
-    raise ValueError(f"unknown kind of event {kind!r}")
+    of_kind, fields = _KINDS[kind], msgspec.json.decode(body)
+    # A verdict's metrics may be numbers as text.
+    event = msgspec.convert(fields, of_kind, strict=of_kind is not Verdict)
+    if _names(fields) != _names(msgspec.to_builtins(event)):  # msgspec passes over what it lacks
+        raise ValueError(f"a body of kind {kind!r} lacks fields, or has others")
+    return event
+
+
+def _names(value: object) -> object:
+    """Return the names of an object's fields, and of those of the objects in it."""
+    return {name: _names(v) for name, v in value.items()} if isinstance(value, dict) else None
+
+
+def _with_metrics_as_text(verdict: Verdict) -> Verdict:
+    """Replace the metrics that are not finite by their names: ``inf``, ``-inf`` and ``nan``."""
+    evaluation = verdict.evaluation
+    if evaluation.score is not None and not math.isfinite(evaluation.score):
+        raise ValueError(f"JSON has no number for the score {evaluation.score}")
+    odd = {name: str(each) for name, each in evaluation.metrics.items() if not math.isfinite(each)}
+    if not odd:
+        return verdict
+    metrics = cast(Mapping[str, float], {**evaluation.metrics, **odd})
+    return dataclasses.replace(verdict, evaluation=dataclasses.replace(evaluation, metrics=metrics))

@@ -1,7 +1,7 @@
-"""The folder of a run, which appears whole or not at all.
+"""The folder of a run; it appears whole or not at all, as others may.
 
 A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the event log),
-``timeline.bin`` (who was busy when) and, when it ends, ``summary.json`` and ``best.py``.
+``timeline.json`` (who was busy when) and, when it ends, ``summary.json`` and ``best.py``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,37 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from engine.core import UserError
 from engine.store.events import Event
 from engine.store.log import DATABASE, create_log
+
+
+@contextmanager
+def whole_folder(folder: Path, *, advice: str) -> Iterator[Path]:
+    """Yield a folder that stands at ``folder``, in one step, once the block has ended well.
+
+    Its parents are made. If the block ends otherwise, nothing is left of it.
+
+    Raises:
+        UserError: it can't be written; ``advice`` says what to do about its parent.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise UserError(f"{folder.parent} can't be written: {error}; {advice}") from error
+    try:
+        partial.chmod(0o755)
+        yield partial
+        partial.rename(folder)
+    except (OSError, sqlite3.Error) as error:  # SQLite has its own error for a full disk
+        raise UserError(f"{folder} can't be made: {error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def create_run(
@@ -30,17 +55,6 @@ def create_run(
     Raises:
         UserError: the folder exists or can't be written.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise UserError(f"{folder.parent} can't be written: {error}; set runs=FOLDER") from error
-    try:
-        partial.chmod(0o755)
+    with whole_folder(folder, advice="set runs=FOLDER") as partial:
         write_config(partial / "config.yaml")
         create_log(partial / DATABASE, events)
-        partial.rename(folder)
-    except (OSError, sqlite3.Error) as error:  # SQLite has its own error for a full disk
-        raise UserError(f"{folder} can't be made: {error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)

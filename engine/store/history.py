@@ -1,8 +1,10 @@
 """What a run's events add up to: the state from which it goes on, and its totals.
 
-Covers: folding events into a `RunHistory`; the loop folds each event as it writes it, and a resume
-folds those that it reads, so both arrive at the same state; whether a log that was read holds what
-its events refer to. Does not cover the search's own state.
+The loop folds each event as it writes it, and a resume folds the events that it reads. So both
+arrive at the same state.
+
+Covers: folding events into a `RunHistory`; checking that a log holds what its events refer to. Does
+not cover the search's own state.
 """
 
 from __future__ import annotations
@@ -10,13 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from engine.core import INITIAL, Direction, Failure, Miss, Refusal
+from engine.core import INITIAL, Direction, Failure, Miss, Refusal, SwitchedOff
 from engine.store.events import (
     Call,
     Child,
     Event,
     GivenUp,
-    ScreenOff,
     Seed,
     Session,
     Verdict,
@@ -36,11 +37,14 @@ class RunHistory:
         children: every child by id, in the order they were generated.
         verdicts: every verdict by candidate id, the initial program's and the seeds' among them.
         calls: every call by iteration, in the order they were recorded.
+        pending: the admitted children without a verdict by id, in the order they were generated.
         given_up: the calls that were begun on a guess and given up, in order.
+        attempts: how many guesses for an iteration were given up.
+        evaluated: children with a verdict.
         refusals: how many children each reason kept from an evaluation.
         missed: how many prompt tokens were computed, by reason.
         screened: candidates that a cheap stage kept from a full evaluation.
-        screens_off: the cheap stages that stopped screening, by name.
+        switched_off: the cheap stages that stopped screening, by name.
         session_seconds: wall seconds of each session, up to its last event.
         wasted_tokens: tokens generated for guesses that were given up.
         wasted_prompt_tokens: tokens of their prompts, for each child.
@@ -56,7 +60,10 @@ class RunHistory:
     children: dict[str, Child] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
+    pending: dict[str, Child] = field(default_factory=dict)
     given_up: list[GivenUp] = field(default_factory=list)
+    attempts: Counter[int] = field(default_factory=Counter)
+    evaluated: int = 0
     refusals: Counter[Refusal] = field(default_factory=Counter)
     missed: Counter[Miss] = field(default_factory=Counter)
     session_seconds: dict[int, float] = field(default_factory=dict)
@@ -67,7 +74,7 @@ class RunHistory:
     evaluation_seconds: float = 0.0
     valid: int = 0
     screened: int = 0
-    screens_off: dict[str, ScreenOff] = field(default_factory=dict)
+    switched_off: dict[str, SwitchedOff] = field(default_factory=dict)
     best: Verdict | None = None
     wasted_tokens: int = 0
     wasted_prompt_tokens: int = 0
@@ -88,8 +95,8 @@ class RunHistory:
             self.calls[event.iteration] = event
         elif isinstance(event, Child):
             self._fold_child(event)
-        elif isinstance(event, ScreenOff):
-            self.screens_off[event.stage] = event
+        elif isinstance(event, SwitchedOff):
+            self.switched_off[event.stage] = event
         elif isinstance(event, GivenUp):
             self._fold_given_up(event)
         else:
@@ -105,24 +112,19 @@ class RunHistory:
         """Ids of the programs that the run began with: the initial one and the seeds."""
         return (INITIAL, *self.seeds)
 
+    def is_first(self, candidate: str) -> bool:
+        """Whether the run began with a program."""
+        return candidate == INITIAL or candidate in self.seeds
+
     @property
     def guessed(self) -> int:
         """Calls that were begun on a guess which came true."""
         return sum(call.guessed for call in self.calls.values())
 
-    def attempts(self, iteration: int) -> int:
-        """Return how many guesses for an iteration were given up."""
-        return sum(each.iteration == iteration for each in self.given_up)
-
     @property
     def next_iteration(self) -> int:
         """The number of the next call."""
         return max(self.calls, default=-1) + 1
-
-    @property
-    def evaluated(self) -> int:
-        """Children with a verdict."""
-        return len(self.verdicts) - sum(each in self.verdicts for each in self.first)
 
     @property
     def judged(self) -> int:
@@ -139,14 +141,6 @@ class RunHistory:
         """Wall seconds of all sessions, each up to its last event."""
         return sum(self.session_seconds.values())
 
-    def pending(self) -> list[Child]:
-        """Return the admitted children without a verdict, in the order they were generated."""
-        return [
-            child
-            for child in self.children.values()
-            if child.refusal is None and child.id not in self.verdicts
-        ]
-
     def missing(self, call: Call) -> list[int]:
         """Return the indices of the children of ``call`` that are not recorded."""
         return [i for i in range(call.k) if f"{call.iteration}.{i}" not in self.children]
@@ -158,7 +152,8 @@ class RunHistory:
         elif candidate in self.seeds:
             program = self.seeds[candidate].program
         else:
-            program = self.children[candidate].program
+            child = self.children[candidate]
+            program = None if child.program is None else child.program.text
         if program is None:
             raise KeyError(f"{candidate} has no program")
         return program
@@ -170,21 +165,26 @@ class RunHistory:
         self.generated_tokens += child.generated_tokens
         self.llm_seconds += child.llm_seconds
         self.missed.update(child.missed)
-        if child.refusal is not None:
+        if child.refusal is None:
+            self.pending[child.id] = child
+        else:
             self.refusals[child.refusal] += 1
 
     def _fold_given_up(self, guess: GivenUp) -> None:
         self.given_up.append(guess)
+        self.attempts[guess.iteration] += 1
         self.wasted_tokens += guess.generated_tokens
         self.wasted_prompt_tokens += guess.prompt_tokens
         self.wasted_cached_prompt_tokens += guess.cached_prompt_tokens
 
     def _fold_verdict(self, verdict: Verdict) -> None:
         self.verdicts[verdict.candidate] = verdict
-        if verdict.candidate not in self.first:
-            self.evaluation_seconds += verdict.seconds
+        self.pending.pop(verdict.candidate, None)
+        if not self.is_first(verdict.candidate):
+            self.evaluated += 1
+            self.evaluation_seconds += verdict.evaluation.seconds
             self.valid += verdict.score is not None
-            self.screened += verdict.failure is Failure.SCREENED
+            self.screened += verdict.evaluation.failure is Failure.SCREENED
             self.since_best += 1
         if verdict.score is not None and (
             self.best is None
@@ -208,6 +208,6 @@ def check_follows(event: Event, history: RunHistory) -> None:
         if event.iteration not in history.calls or parent is None or parent.score is None:
             raise ValueError(f"child {event.id} has no call, or no parent with a score")
     elif isinstance(event, Verdict):
-        made = event.candidate in history.children or event.candidate in history.first
+        made = event.candidate in history.children or history.is_first(event.candidate)
         if not made:
             raise ValueError(f"nobody made candidate {event.candidate}")

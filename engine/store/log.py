@@ -1,9 +1,10 @@
 """The event log of a run: one SQLite file, appended to and never changed.
 
-Covers: writing events durably, reading them back, and keeping a second process out. Each append is
-one transaction that is on disk before `append` returns (WAL with ``synchronous=FULL``), so the
-process may die at any moment; an event's (kind, subject) is unique, so nothing is recorded twice.
-Does not cover what the events mean: ``events.py``, ``history.py``.
+Covers: writing events durably, reading them back, and keeping a second process out. The events that
+become known at one moment are one transaction, which is on disk when `EventLog.commit` returns (WAL
+with ``synchronous=FULL``). The process may die at any moment: what was committed is there, and of
+what was not, nothing. An event's (kind, subject) is unique, so nothing is recorded twice. Does not
+cover what the events mean: ``events.py``, ``history.py``.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from typing import Protocol
 
 from engine.core import UserError
-from engine.store.events import Event, Session, from_json, to_json
+from engine.store.events import Event, Session, decode, encode
 
 DATABASE = "run.db"
 _LOCK = "run.lock"
 _APPLICATION_ID = 0x42524F44  # "BROD"
-_SCHEMA_VERSION = 6
+_SCHEMA_VERSION = 8
 _SCHEMA = """
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -35,10 +36,11 @@ CREATE TABLE events (
     UNIQUE (kind, subject)
 );
 CREATE VIEW candidates AS  -- for people with a SQL prompt
-    SELECT v.subject AS id, v.body ->> 'score' AS score, v.body ->> 'failure' AS failure,
-           v.body ->> 'message' AS message, c.body ->> 'operator' AS operator,
+    SELECT v.subject AS id, v.body ->> '$.evaluation.score' AS score,
+           v.body ->> '$.evaluation.failure' AS failure,
+           v.body ->> '$.evaluation.message' AS message, c.body ->> 'operator' AS operator,
            c.body ->> 'parent' AS parent,
-           coalesce(c.body ->> 'program', v.body ->> 'program') AS program
+           coalesce(c.body ->> '$.program.text', v.body ->> 'program') AS program
     FROM events v LEFT JOIN events c ON c.kind = 'child' AND c.subject = v.subject
     WHERE v.kind = 'verdict' ORDER BY v.seq;
 CREATE VIEW calls AS
@@ -58,6 +60,21 @@ class Recorded:
     session: int
     elapsed: float
     event: Event
+
+
+class Log(Protocol):
+    """What a run writes its events to; see `EventLog`."""
+
+    session: int
+
+    def append(self, event: Event) -> Recorded:
+        """Add an event."""
+
+    def commit(self) -> None:
+        """Make what was added last."""
+
+    def events(self) -> Iterator[Recorded]:
+        """Yield all events in their order."""
 
 
 class EventLog:
@@ -91,20 +108,17 @@ class EventLog:
     def __enter__(self) -> EventLog:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def append(self, event: Event) -> Recorded:
-        """Write ``event`` and return it as it stands in the log; it is on disk by then.
+        """Add ``event`` to the open transaction; return it as it will stand in the log.
 
-        Seconds count from the `Session` event, or else from the opening of the log.
+        It is on disk once `commit` returns, and gone if the log is closed before. Seconds count
+        from the `Session` event, or else from the opening of the log.
 
         Raises:
+            UserError: the file can't be written.
             ValueError: an event of this kind and subject is there already.
         """
         if isinstance(event, Session):
@@ -112,8 +126,19 @@ class EventLog:
         recorded = Recorded(
             session=self.session, elapsed=time.monotonic() - self._began, event=event
         )
+        if not self._db.in_transaction:
+            _write(self._db, "BEGIN IMMEDIATE")
         _insert(self._db, recorded)
         return recorded
+
+    def commit(self) -> None:
+        """Bring all events that were appended to disk, at once; do nothing if there are none.
+
+        Raises:
+            UserError: the file can't be written.
+        """
+        if self._db.in_transaction:
+            _write(self._db, "COMMIT")
 
     def events(self) -> Iterator[Recorded]:
         """Yield all events in the order they were written.
@@ -124,7 +149,7 @@ class EventLog:
         return _events(self._db, self._path)
 
     def close(self) -> None:
-        """Close the file and let other processes have the run."""
+        """Close the file, without what was not committed; let other processes have the run."""
         self._db.close()
         os.close(self._lock)
 
@@ -157,10 +182,11 @@ def create_log(path: Path, events: Iterable[Event]) -> None:
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(
             f"BEGIN; PRAGMA application_id={_APPLICATION_ID};"
-            f"PRAGMA user_version={_SCHEMA_VERSION}; {_SCHEMA} COMMIT;"
+            f"PRAGMA user_version={_SCHEMA_VERSION}; {_SCHEMA}"
         )
         for event in events:
             _insert(db, Recorded(session=0, elapsed=0.0, event=event))
+        db.execute("COMMIT")
     finally:
         db.close()
 
@@ -188,8 +214,8 @@ def _events(db: sqlite3.Connection, path: Path) -> Iterator[Recorded]:
     try:
         rows = db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
         for session, elapsed, kind, body in rows:
-            yield Recorded(session=session, elapsed=elapsed, event=from_json(kind, body))
-    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+            yield Recorded(session=session, elapsed=elapsed, event=decode(kind, body))
+    except (sqlite3.Error, KeyError, ValueError) as error:
         raise UserError(f"{path} is damaged: {error}; restore it from a copy") from error
 
 
@@ -208,13 +234,18 @@ def _check_schema(db: sqlite3.Connection, path: Path) -> None:
 
 def _insert(db: sqlite3.Connection, recorded: Recorded) -> None:
     event = recorded.event
-    row = (recorded.session, recorded.elapsed, event.KIND, event.subject, to_json(event))
+    row = (recorded.session, recorded.elapsed, event.KIND, event.subject, encode(event))
     try:
-        db.execute(
-            "INSERT INTO events (session, elapsed, kind, subject, body) VALUES (?,?,?,?,?)", row
+        _write(
+            db, "INSERT INTO events (session, elapsed, kind, subject, body) VALUES (?,?,?,?,?)", row
         )
     except sqlite3.IntegrityError as error:
         raise ValueError(f"{event.KIND} {event.subject} is recorded already") from error
+
+
+def _write(db: sqlite3.Connection, statement: str, row: tuple[object, ...] = ()) -> None:
+    try:
+        db.execute(statement, row)
     except sqlite3.OperationalError as error:
         raise UserError(
             f"the run's log can't be written: {error}; mend that (is the disk full?) and resume"

@@ -36,7 +36,8 @@ import numpy as np
 from engine.core import SECONDS, Array, ArraySpec, Case, Outputs, Rejected, Stage
 from kernels import eplb
 from kernels.eplb import Fault, Loads
-from kernels.eplb_loads import generate_windows, read_windows
+
+from .loads import generate_windows, read_windows
 
 REPLICAS, GROUPS, NODES, GPUS = 288, 8, 4, 32
 FAST_SECONDS = 0.002
@@ -93,7 +94,7 @@ def with_data(path: Path | None) -> Evaluator:
     """Return the problem for the load history in ``path``, or for a generated one.
 
     Raises:
-        UserError: the file is not such a history; see `kernels.eplb_loads`.
+        UserError: the file is not such a history; see `loads`.
     """
     if path is None:
         return Evaluator(windows=generate_windows())
@@ -127,7 +128,8 @@ def _measure(index: int, plan: Outputs, loads: Loads) -> tuple[float, float, flo
     loads = np.ascontiguousarray(loads)
     slots = eplb.slot_loads(phy2log, logcnt, loads)
     balanced = eplb.balancedness(slots)
-    blind = eplb.load_blind_plan(*loads.shape, REPLICAS)
+    layers, experts = loads.shape
+    blind = eplb.load_blind_plan(layers, experts, REPLICAS)
     floor = MARGIN * eplb.balancedness(eplb.slot_loads(*blind, loads))
     if not balanced > floor:
         raise Rejected(

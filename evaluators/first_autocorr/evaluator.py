@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from engine.core import Case, Outputs
 from kernels.autocorrelation import peak_ratio
-from kernels.autocorrelation_cases import score_non_negative, step_function_case
+
+from .cases import score_non_negative, step_function_case
 
 
 def cases() -> Sequence[Case]:

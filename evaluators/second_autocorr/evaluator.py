@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.core import Case, Outputs
+from evaluators.first_autocorr.cases import score_non_negative, step_function_case
 from kernels.autocorrelation import norm_ratio
-from kernels.autocorrelation_cases import score_non_negative, step_function_case
 
 
 def cases() -> Sequence[Case]:

@@ -1,8 +1,7 @@
 """The ``signal`` problem: smooth five noisy signals with little lag.
 
-The signals, the metrics and their conventions are in ``kernels.signal_cases`` and
-``kernels.signal``. Stricter than the public evaluators: a wrong length fails, and so does a
-program that fails on one signal.
+The signals and their conventions are in ``cases``, the metrics in ``kernels.signal``. Stricter than
+the public evaluators: a wrong length fails, and so does a program that fails on one signal.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.core import Case, Outputs
-from kernels.signal_cases import score_signals, signal_case, signals
+
+from .cases import score_signals, signal_case, signals
 
 
 def cases() -> Sequence[Case]:
@@ -19,5 +19,5 @@ def cases() -> Sequence[Case]:
 
 
 def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
-    """Score the filtered signals; see `kernels.signal_cases.score_signals`."""
+    """Score the filtered signals; see `cases.score_signals`."""
     return score_signals(outputs)

@@ -18,8 +18,7 @@ from functools import cache
 import numpy as np
 
 from engine.core import Case, Outputs, Rejected
-from kernels.signal import Series
-from kernels.signal_cases import (
+from evaluators.signal.cases import (
     DELAY,
     OUTPUT,
     WINDOW,
@@ -28,6 +27,7 @@ from kernels.signal_cases import (
     signal_case,
     signals,
 )
+from kernels.signal import Series
 
 TOLERANCE = 1e-9
 """Outputs a and b agree where abs(a - b) <= TOLERANCE max(1, abs(a), abs(b)): far above the
@@ -89,7 +89,7 @@ def cases() -> Sequence[Case]:
 
 
 def score(outputs: Sequence[Outputs]) -> Mapping[str, float]:
-    """Score the outputs for the full signals; see `kernels.signal_cases.score_signals`.
+    """Score the outputs for the full signals; see `evaluators.signal.cases.score_signals`.
 
     Raises:
         Rejected: an output sample depends on a noisy sample that comes too late. The message

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.core import Case, Outputs, Rejected
+from evaluators.first_autocorr.cases import MAX_ERROR, heights, metrics, step_function_case
 from kernels.autocorrelation import peak_ratio
-from kernels.autocorrelation_cases import MAX_ERROR, heights, metrics, step_function_case
 
 
 def cases() -> Sequence[Case]:

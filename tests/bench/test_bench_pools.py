@@ -89,6 +89,7 @@ def test_bad_options_are_named(options: dict[str, str], words: str) -> None:
         jobs_of({**DEFAULTS, **options})
 
 
+@pytest.mark.slow
 def test_a_run_begins_with_the_pool_and_is_kept(tmp_path: Path) -> None:
     """The pool's programs are no candidates, nor what they score an improvement."""
     sources = tmp_path / "mine"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from inline import Inline
+
 from bench.runs import run_in_memory
 from engine import config
 from engine.evaluation import EvaluatorPool
@@ -17,7 +19,10 @@ def test_a_run_that_is_stopped_leaves_nothing_to_the_next_one() -> None:
         ["model=mutation", "search.k=8", "budget.candidates=100", "budget.seconds=null"]
     )
     problem = load_problem(Path(settings.problem))
-    with model_loader(settings) as load, EvaluatorPool(problem=problem, workers=1) as pool:
+    with (
+        model_loader(settings, syntax=Inline()) as load,
+        EvaluatorPool(problem=problem, workers=1) as pool,
+    ):
         parts: dict[str, Any] = {"model": load(), "pool": pool}
         for _ in range(2):
             made = run_in_memory(
@@ -28,4 +33,4 @@ def test_a_run_that_is_stopped_leaves_nothing_to_the_next_one() -> None:
             )
             history = made.history
             assert 0 < history.admitted < 100
-            assert not history.pending() and history.evaluated == history.admitted
+            assert not history.pending and history.evaluated == history.admitted

@@ -165,6 +165,7 @@ def search(out: Path, *arguments: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_finished_runs_are_kept_and_others_added(tmp_path: Path) -> None:
     out = tmp_path / "new" / "search.jsonl"
     search(out, "seeds=0")

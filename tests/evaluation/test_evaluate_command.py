@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.evaluate import main
+
 DOUBLE = Path(__file__).parent / "problems" / "double"
 INITIAL = DOUBLE / "initial.py"
 
@@ -53,8 +55,21 @@ def test_a_failed_program_says_why(tmp_path: Path) -> None:
         (["problem=signal", "problem=signal"], "given twice"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
-    done = evaluate(*arguments)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and words in done.stderr
-    assert done.stdout == ""
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str], words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capfd.readouterr()
+    assert err.count("\n") == 1 and words in err
+    assert out == ""
+
+
+def test_it_loads_nothing_that_a_run_is_for() -> None:
+    text = (
+        "import sys\nfrom engine.evaluate import main\n"
+        f"assert main(['problem.path={DOUBLE}', 'program={INITIAL}']) == 0\n"
+        "heavy = {'vllm', 'torch', 'transformers', 'scipy', 'hydra', 'omegaconf', 'numba'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=120, cwd=root)

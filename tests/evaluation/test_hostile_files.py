@@ -23,7 +23,7 @@ def hidden(name: str, attempt: str, words: str = DENIED) -> Hostile:
         "the run's log through /proc",
         "fd = os.open(SECRET, os.O_PATH)\nopen(f'/proc/self/fd/{fd}').read()",
     ),
-    hidden("the hidden signals", "import kernels.signal_cases"),
+    hidden("the hidden signals", "import evaluators.signal.cases"),
     hidden("the scorer", "import evaluators.signal.evaluator"),
     hidden("the scorer's text", "print(open(EVALUATORS + '/signal/evaluator.py').read())"),
     hidden(

@@ -2,94 +2,116 @@
 
 import os
 import signal
-from collections.abc import Callable
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hostile import ENDLESS, SLOW, collect
-from processes import command, descendants, eventually
+from processes import command, descendants, eventually, zygotes
 
 from engine.core import Failure, Problem
 from engine.evaluation import EvaluatorPool
 
+PARENT = """
+import os
+def double(values, offset):
+    print(os.getppid())
+    return 2 * values, 4
+"""
 READ_STANDARD_INPUT = [["0", "0x0"], ["63", "0x0"]]  # on x86_64, on aarch64
 
 
+def waits(pid: int) -> bool:
+    """Whether ``pid`` is gone, done, or waits for a program."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        call = Path(f"/proc/{pid}/syscall").read_text().split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return not command(pid) or "(stopped)" in status or call in READ_STANDARD_INPUT
+
+
 def running(zygote: int) -> list[int]:
-    """Return the living processes below ``zygote`` that neither wait for a program nor are done."""
-    return [
-        pid
-        for pid in descendants(zygote)
-        if command(pid)
-        and "(stopped)" not in Path(f"/proc/{pid}/status").read_text()
-        and Path(f"/proc/{pid}/syscall").read_text().split()[:2] not in READ_STANDARD_INPUT
-    ]
+    """Return the processes below ``zygote`` that run a program.
+
+    A process that was just forked looks busy until it waits for its program, so it has to be seen
+    at work twice.
+    """
+    first = [pid for pid in descendants(zygote) if not waits(pid)]
+    time.sleep(0.05)
+    return [pid for pid in first if not waits(pid)]
 
 
-def test_a_zygote_killed_while_idle_is_replaced(
-    double: Problem, new_zygotes: Callable[[], list[int]]
-) -> None:
+def child_at_work(zygote: int) -> int:
+    """Wait for the process below ``zygote`` that runs a program, and return its ID."""
+    found: list[int] = []
+
+    def alone() -> bool:
+        found[:] = running(zygote)
+        return len(found) == 1
+
+    assert eventually(alone)
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def pool(double: Problem) -> Iterator[EvaluatorPool]:
     with EvaluatorPool(problem=double, workers=1) as pool:
-        first = pool.evaluate(double.initial_program)
-        (zygote,) = new_zygotes()
-        os.kill(zygote, signal.SIGKILL)
-        assert eventually(lambda: not command(zygote))
-        second = pool.evaluate(double.initial_program)
-        assert first.score == second.score == 1.0
-        (replaced,) = new_zygotes()
-        assert replaced != zygote
+        yield pool
 
 
-def test_a_zygote_killed_at_work_loses_no_candidate(
-    double: Problem, new_zygotes: Callable[[], list[int]]
-) -> None:
-    with EvaluatorPool(problem=double, workers=1) as pool:
-        pool.evaluate(double.initial_program)
-        pool.submit(candidate_id="a", program=SLOW)
-        pool.submit(candidate_id="b", program=SLOW)
-        (zygote,) = new_zygotes()
-        assert eventually(lambda: running(zygote))
-        (child,) = running(zygote)
-        os.kill(zygote, signal.SIGKILL)
-        assert collect(pool) == {"a": 1.0, "b": 1.0}
-        assert not command(child) and new_zygotes() != [zygote]
+@pytest.fixture
+def zygote(pool: EvaluatorPool) -> int:
+    """The zygote of the pool's one worker, warm."""
+    return int(pool.evaluate(PARENT).artifacts["stdout"].split()[0])
+
+
+def test_a_zygote_killed_while_idle_is_replaced(pool: EvaluatorPool, zygote: int) -> None:
+    os.kill(zygote, signal.SIGKILL)
+    assert eventually(lambda: not command(zygote))
+    after = pool.evaluate(PARENT)
+    assert after.score == 1.0
+    assert str(zygote) not in after.artifacts["stdout"].split()
+
+
+def test_a_zygote_killed_at_work_loses_no_candidate(pool: EvaluatorPool, zygote: int) -> None:
+    pool.submit(candidate_id="a", program=SLOW)
+    pool.submit(candidate_id="b", program=SLOW)
+    child = child_at_work(zygote)
+    os.kill(zygote, signal.SIGKILL)
+    assert collect(pool) == {"a": 1.0, "b": 1.0}
+    assert not command(child) and not command(zygote)
 
 
 def test_a_program_whose_zygote_is_lost_twice_is_given_up(
-    double: Problem, new_zygotes: Callable[[], list[int]]
+    pool: EvaluatorPool, zygote: int, double: Problem
 ) -> None:
-    with EvaluatorPool(problem=double, workers=1) as pool:
-        pool.evaluate(double.initial_program)
-        pool.submit(candidate_id="endless", program=ENDLESS)
-        killed = set()
-        for _ in range(2):
-            assert eventually(lambda: any(map(running, set(new_zygotes()) - killed)))
-            (zygote,) = set(new_zygotes()) - killed
-            os.kill(zygote, signal.SIGKILL)
-            killed.add(zygote)
-        ((name, evaluation),) = pool.completed(timeout=30)
-        assert (name, evaluation.failure) == ("endless", Failure.CRASH)
-        assert evaluation.message == "its zygote was lost twice"
-        assert pool.evaluate(double.initial_program).score == 1.0
+    others = {*zygotes(os.getpid())} - {zygote}
+    pool.submit(candidate_id="endless", program=ENDLESS)
+    killed = set[int]()
+    for _ in range(2):
+        assert eventually(
+            lambda: any(map(running, {*zygotes(os.getpid())} - others - killed)), seconds=60
+        )
+        (now,) = {*zygotes(os.getpid())} - others - killed
+        os.kill(now, signal.SIGKILL)
+        killed.add(now)
+    ((name, evaluation),) = pool.completed(timeout=60)
+    assert (name, evaluation.failure) == ("endless", Failure.CRASH)
+    assert evaluation.message == "its zygote was lost twice"
+    assert pool.evaluate(double.initial_program).score == 1.0
 
 
-def test_a_child_killed_from_outside_is_a_crash(
-    double: Problem, new_zygotes: Callable[[], list[int]]
-) -> None:
-    with EvaluatorPool(problem=double, workers=1) as pool:
-        pool.evaluate(double.initial_program)
-        pool.submit(candidate_id="endless", program=ENDLESS)
-        (zygote,) = new_zygotes()
-        assert eventually(lambda: running(zygote))
-        os.kill(running(zygote)[0], signal.SIGKILL)
-        ((_, evaluation),) = pool.completed(timeout=30)
-        assert evaluation.message == "its process was killed by SIGKILL"
-        assert new_zygotes() == [zygote]
+def test_a_child_killed_from_outside_is_a_crash(pool: EvaluatorPool, zygote: int) -> None:
+    pool.submit(candidate_id="endless", program=ENDLESS)
+    os.kill(child_at_work(zygote), signal.SIGKILL)
+    ((_, evaluation),) = pool.completed(timeout=30)
+    assert evaluation.message == "its process was killed by SIGKILL"
+    assert command(zygote)
 
 
-def test_a_stopped_zygote_is_replaced(quick: Problem, new_zygotes: Callable[[], list[int]]) -> None:
-    with EvaluatorPool(problem=quick, workers=1) as pool:
-        pool.evaluate(quick.initial_program)
-        (zygote,) = new_zygotes()
-        os.kill(zygote, signal.SIGSTOP)
-        assert pool.evaluate(quick.initial_program).score == 1.0
-        assert not command(zygote)
+def test_a_stopped_zygote_is_replaced(pool: EvaluatorPool, zygote: int, double: Problem) -> None:
+    os.kill(zygote, signal.SIGSTOP)
+    assert pool.evaluate(double.initial_program).score == 1.0
+    assert not command(zygote)

@@ -14,7 +14,7 @@ def test_a_valid_program_is_measured(pool: EvaluatorPool, quick: Problem) -> Non
     assert evaluation.failure is None, evaluation
     assert evaluation.score == 1.0 and evaluation.metrics == {"score": 1.0, "error": 0.0}
     assert evaluation.message == "" and evaluation.artifacts == {}
-    assert 0 < evaluation.seconds < 0.5
+    assert evaluation.seconds > 0
     assert 1 << 20 < evaluation.peak_bytes < 1 << 30
 
 

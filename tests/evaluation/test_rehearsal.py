@@ -58,13 +58,18 @@ def test_a_rehearsal_leaves_no_trace(double: Problem) -> None:
     "initial",
     [
         "while True: pass",
-        "import os; os._exit(3)",
         "import os; os.abort()",
-        "raise KeyboardInterrupt",
         "not a program",
-        "kept = bytearray(1 << 40)",
-        "\ud800",
-        "",
+        *(
+            pytest.param(initial, marks=pytest.mark.slow)
+            for initial in (
+                "import os; os._exit(3)",
+                "raise KeyboardInterrupt",
+                "kept = bytearray(1 << 40)",
+                "\ud800",
+                "",
+            )
+        ),
     ],
 )
 def test_an_initial_program_that_fails_harms_no_other(quick: Problem, initial: str) -> None:

@@ -11,7 +11,7 @@ import torch
 
 from engine.core import Direction, Outputs, Problem, UserError
 from engine.problem import load_problem, shipped
-from kernels.fitness_cases import open_data
+from evaluators.protein_fitness.evaluator import with_data
 
 Run = Callable[[str, Problem], list[Outputs]]
 
@@ -44,9 +44,10 @@ def problem() -> Problem:
 
 @pytest.fixture(scope="module")
 def truth() -> list[Outputs]:
-    return [{"fitness": task.test_fitness} for task in open_data(None).tasks]
+    return [{"fitness": task.test_fitness} for task in with_data(None).tasks]
 
 
+@pytest.mark.slow
 def test_the_initial_program_beats_an_additive_model_and_repeats_itself(
     problem: Problem, run: Run
 ) -> None:

@@ -12,8 +12,8 @@ import torch
 
 from engine.core import Direction, Outputs, Problem, Rejected, UserError
 from engine.problem import load_problem, shipped
-from kernels.recommendation_cases import open_data
-from kernels.recommendation_data import generate_interactions
+from evaluators.sequential_recommendation.data import generate_interactions
+from evaluators.sequential_recommendation.evaluator import with_data
 
 Run = Callable[[str, Problem], list[Outputs]]
 
@@ -54,6 +54,7 @@ def lists(problem: Problem) -> np.ndarray:
     return np.tile(np.arange(k), (users, 1))
 
 
+@pytest.mark.slow
 def test_the_initial_program_beats_popularity(problem: Problem, run: Run) -> None:
     metrics = problem.score(run(problem.initial_program, problem))
     assert metrics["score"] == pytest.approx(0.315, abs=0.02)  # sums depend on the machine
@@ -80,7 +81,7 @@ def test_the_score_is_the_mean_of_its_three_metrics(problem: Problem, run: Run) 
 
 
 def test_the_targets_alone_score_1(problem: Problem) -> None:
-    task = open_data(None).task
+    task = with_data(None).task
     best = lists(problem)
     for row, target in zip(best, task.targets, strict=True):
         rest = row[row != target]
@@ -90,7 +91,7 @@ def test_the_targets_alone_score_1(problem: Problem) -> None:
 
 
 def test_the_targets_are_not_among_the_arguments(problem: Problem) -> None:
-    task = open_data(None).task
+    task = with_data(None).task
     items, times, ratios, starts, num_items, k = problem.cases[0].args
     assert items.size == times.size == ratios.size == starts[-1]
     assert (num_items, k) == (300, 100)
@@ -143,7 +144,7 @@ def test_the_screen_is_the_same_metric_on_a_quarter_of_the_users(problem: Proble
         for stage, users in ((screen, 125), (full, 500))
     )
     assert of_screen.keys() == of_full.keys()
-    rest = open_data(None).task.targets[125:]
+    rest = with_data(None).task.targets[125:]
     assert of_full["hit_rate_10"] == pytest.approx(
         0.25 * of_screen["hit_rate_10"] + 0.75 * np.mean(rest < 10)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,9 +75,12 @@ def test_the_declaration(problem: Problem) -> None:
 
 
 def test_a_copy_of_the_folder_works_on_its_own(problem: Problem, run: Run, tmp_path: Path) -> None:
-    for name in ("problem.yaml", "statement.md", "initial.py", "evaluator.py"):
-        (tmp_path / name).write_bytes((problem.folder / name).read_bytes())
-    copy = load_problem(tmp_path)
+    folder = tmp_path / "mine"
+    shutil.copytree(problem.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    copy = load_problem(folder)
     assert copy.fingerprint == problem.fingerprint
     outputs = run(problem.initial_program, problem)
     assert copy.score(outputs) == problem.score(outputs)
+    data = folder / "cases.py"
+    data.write_text(data.read_text().replace("range(5)", "range(4)"))
+    assert len(load_problem(folder).cases) == 4  # its own signals, not those of the original

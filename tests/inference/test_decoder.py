@@ -11,15 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from table_fan import TableFan
 
 from engine.core import Generation
-from engine.embedding import Vectors
-from engine.inference import Decoder, DecoderEmbedder, LanguageModel, Sampling, llm
-from engine.timeline import Timeline
-from engine.timeline_file import MODEL, TIMELINE, Activity, Kind, read_timeline
+from engine.inference import Decoder, LanguageModel, Sampling, llm
+from engine.timeline import MODEL, TIMELINE, Activity, Timeline, read_events
 
 STORY = "Once upon a time, in a village by the sea, there lived an old fisherman who"
 LIST = "A shopping list:\n- milk\n- bread\n-"
@@ -321,8 +318,9 @@ def test_nothing_is_stepped_where_nothing_is_to_be_decoded(timeline: Timeline) -
         decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(2), is_over=never)
         bell.collect(decoder, 1)
         decoder.abort(1)
-        time.sleep(0.02)
-    assert table.steps == 2
+        decoder.submit(2, iteration=0, token_ids=[1], sampling=lines(1), is_over=never)
+        bell.collect(decoder, 1)
+    assert table.steps == 3
 
 
 def test_submit_and_abort_do_not_wait_for_a_step(timeline: Timeline) -> None:
@@ -366,143 +364,9 @@ def test_each_step_is_on_the_timeline_for_the_first_of_its_iterations(tmp_path: 
         decoder.submit(6, iteration=39, token_ids=[1], sampling=lines(2), is_over=never)
         table.go.set()
         bell.collect(decoder, 2)
-    records = [each for block in read_timeline(tmp_path / TIMELINE) for each in block]
-    spans = [each for each in records if each["kind"] == Kind.SPAN and each["track"] == MODEL]
-    assert {each["what"] for each in spans} == {Activity.STEP}
+    events = read_events(tmp_path / TIMELINE)
+    spans = [each for each in events if each.ph == "X" and each.tid == MODEL]
+    assert {each.name for each in spans} == {Activity.STEP}
     assert len(spans) == table.steps
-    numbers = [int(each["number"]) for each in spans]
+    numbers = [each.args["iteration"] for each in spans]
     assert set(numbers) == {39, 40} and numbers.count(39) == 2  # as long as its child had lines
-
-
-# What is run between two steps.
-
-
-def test_work_is_run_in_the_thread_between_two_steps(timeline: Timeline) -> None:
-    bell, table = Bell(), TableModel()
-    table.go.clear()  # the first step goes on until it is set
-    with Decoder(model=table, timeline=timeline, notify=bell.rung.set) as decoder:
-        assert (
-            decoder.run(lambda: threading.current_thread().name) == "decoder"
-        )  # nothing to decode
-        decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(5), is_over=never)
-        table.await_step()
-        found: list[int] = []
-        asking = threading.Thread(target=lambda: found.append(decoder.run(lambda: table.steps)))
-        asking.start()
-        time.sleep(0.02)
-        assert found == []
-        table.go.set()
-        asking.join(SECONDS)
-        ((_, child),) = bell.collect(decoder, 1)
-    assert 1 <= found[0] <= 5 and child.generated_tokens == 5
-
-
-def test_work_that_steps_the_model_lets_the_calls_go_on(timeline: Timeline) -> None:
-    bell, table = Bell(), TableModel()
-
-    def three_steps() -> int:
-        for _ in range(3):
-            table.step()
-        return len(table.fans[0].indices)
-
-    with Decoder(model=table, timeline=timeline, notify=bell.rung.set) as decoder:
-        decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(2, 10**4), is_over=never)
-        assert decoder.run(three_steps) == 1  # one child is done by then, and comes back
-        assert [child.index for _, child in bell.collect(decoder, 1)] == [0]
-        decoder.abort(1)
-        bell.collect(decoder, 1)
-
-
-@pytest.mark.parametrize("error", [ValueError("no vector"), KeyboardInterrupt()])
-def test_what_work_raises_reaches_who_asked_for_it_and_ends_nothing(
-    timeline: Timeline, error: BaseException
-) -> None:
-    bell, table = Bell(), TableModel()
-
-    def fail() -> None:
-        raise error
-
-    with Decoder(model=table, timeline=timeline, notify=bell.rung.set) as decoder:
-        decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(3), is_over=never)
-        with pytest.raises(type(error)) as raised:
-            decoder.run(fail)
-        assert raised.value is error
-        assert decoder.run(lambda: 7) == 7
-        assert len(bell.collect(decoder, 1)) == 1
-
-
-def test_work_is_not_waited_for_where_the_thread_has_ended(timeline: Timeline) -> None:
-    """Whether a step's error came before it was asked for, or while it waited for the step."""
-    bell, table = Bell(), TableModel(error=OSError("the engine died"))
-    table.go.clear()
-    raised: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            decoder.run(lambda: None)
-        except BaseException as error:
-            raised.append(error)
-
-    with Decoder(model=table, timeline=timeline, notify=bell.rung.set) as decoder:
-        decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(3), is_over=never)
-        table.await_step()
-        asking = threading.Thread(target=ask)
-        asking.start()
-        time.sleep(0.02)
-        table.go.set()
-        asking.join(SECONDS)
-        assert not asking.is_alive()
-        ask()
-    ask()
-    assert [str(each) for each in raised] == ["the engine died"] * 3
-
-
-def test_closing_lets_go_of_who_waits(timeline: Timeline) -> None:
-    table = TableModel()
-    table.go.clear()
-    raised: list[BaseException] = []
-    decoder = Decoder(model=table, timeline=timeline)
-    decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(3), is_over=never)
-
-    def ask() -> None:
-        try:
-            decoder.run(lambda: None)
-        except RuntimeError as error:
-            raised.append(error)
-
-    table.await_step()
-    asking, closing = threading.Thread(target=ask), threading.Thread(target=decoder.close)
-    asking.start()
-    time.sleep(0.02)
-    closing.start()
-    time.sleep(0.02)
-    table.go.set()
-    for thread in (asking, closing):
-        thread.join(SECONDS)
-        assert not thread.is_alive()
-    ask()
-    assert [str(each) for each in raised] == ["the decoder is closed"] * 2
-
-
-class Lengths:
-    """An embedder whose vectors are the lengths of the texts, and the thread's name."""
-
-    dimensions = 1
-
-    def __init__(self) -> None:
-        self.threads: list[str] = []
-
-    def embed(self, programs: Sequence[str]) -> Vectors:
-        self.threads.append(threading.current_thread().name)
-        return np.array([[len(each)] for each in programs], dtype=np.float32)
-
-
-def test_an_embedder_may_be_run_there(timeline: Timeline) -> None:
-    lengths = Lengths()
-    with Decoder(model=TableModel(), timeline=timeline) as decoder:
-        embedder = DecoderEmbedder(lengths, decoder)
-        assert embedder.dimensions == 1
-        assert embedder.embed(["ab", ""]).tolist() == [[2.0], [0.0]]
-    assert lengths.threads == ["decoder"]
-    with pytest.raises(RuntimeError, match="the decoder is closed"):
-        embedder.embed(["a"])

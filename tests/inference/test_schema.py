@@ -10,18 +10,18 @@ from typing import Any
 
 import jsonschema
 import pytest
+from inline import Inline
 
 from engine import config
 from engine.core import INITIAL, Candidate, Evaluation, Generation, Problem, Prompt, Proposal
+from engine.evolve import evolve
 from engine.inference import LanguageModel, Sampling
-from engine.loop import Loop
 from engine.problem import load_problem, shipped
 from engine.prompts import Verbalized
 from engine.prompts.responses import responses
 from engine.restore import restore, told_cascade
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
-from engine.timeline import Timeline
-from engine.timeline_file import TIMELINE
+from engine.timeline import TIMELINE, Timeline
 
 FIRST = "def f(x):\n    return x\n"
 K = 3
@@ -93,11 +93,11 @@ def test_a_run_goes_on_from_answer_to_answer(
     settings = config.resolve(
         [
             *("search.operators.infill=0", "search.operators.verbalized=1", f"search.k={K}"),
-            *("width.kind=fixed", "prompts.history_tokens=0", "pipeline.speculate=false"),
+            *("width.policy=fixed", "prompts.history_tokens=0", "pipeline.speculate=false"),
             *("budget.candidates=null", "budget.seconds=null", "budget.tokens=300"),
         ]
     )
-    first = Verdict.of(INITIAL, verdict(0.5), program=FIRST)
+    first = Verdict(candidate=INITIAL, evaluation=verdict(0.5), program=FIRST)
     events: list[Event] = [Session(number=0, engine="0", fingerprint="f"), first]
     recorded = [Recorded(session=0, elapsed=0.0, event=each) for each in events]
     restored = restore(settings, problem, recorded, model)
@@ -111,17 +111,19 @@ def test_a_run_goes_on_from_answer_to_answer(
         "evaluator": told_cascade(settings, problem, restored.state.history, Pool())
     }
     with Timeline(tmp_path / TIMELINE) as timeline:
-        Loop(
+        evolve(
+            syntax=Inline(),
             settings=settings,
             restored=restored,
             record=record,
+            commit=lambda: None,
             operators={"verbalized": operator(problem, model, max_tokens=40)},
             model=model,
             stopped=lambda: False,
             timeline=timeline,
             bell=bell,
             **parts,
-        ).run()
+        )
     calls = [each for each in events if isinstance(each, Call)]
     children = [each for each in events if isinstance(each, Child)]
     assert len(calls) > 1 and len(children) == K * len(calls)

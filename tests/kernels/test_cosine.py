@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kernels import cosine_reference
 from kernels.cosine import Vectors, cosines
 
-quick = settings(max_examples=100, deadline=None)  # the first example compiles
 values = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
@@ -32,7 +31,6 @@ def two_sets(draw: st.DrawFn) -> tuple[Vectors, Vectors]:
     )
 
 
-@quick
 @given(two_sets())
 def test_agrees_with_the_reference(sets: tuple[Vectors, Vectors]) -> None:
     found = cosines(*sets)
@@ -56,7 +54,6 @@ def test_hand_worked() -> None:
     assert_allclose(found, [[1, -1, 0, 0.6, 0.8, math.sqrt(0.5)]], rtol=0, atol=1e-15)
 
 
-@quick
 @given(arrays(np.float32, 7, elements=values))
 def test_a_vector_is_exactly_like_itself_unless_it_is_zero(vector: Vectors) -> None:
     (found,) = cosines(vector[None], np.stack([vector, np.zeros_like(vector)]))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels import eplb, eplb_reference
 from kernels.eplb import Loads, Plan
-
-quick = settings(max_examples=200, deadline=None)  # the first example compiles
 
 
 def plan_of(phy2log: list[list[int]], experts: int, width: int) -> tuple[Plan, Plan, Plan]:
@@ -91,7 +89,6 @@ def test_shapes_that_do_not_fit_are_refused(fault: int) -> None:
 small_plans = st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 4), st.integers(1, 3))
 
 
-@quick
 @given(small_plans, st.data())
 def test_faults_agree_with_the_reference(
     sizes: tuple[int, int, int, int], data: st.DataObject
@@ -148,7 +145,6 @@ tables = st.tuples(st.integers(1, 4), st.integers(1, 40)).flatmap(
 )
 
 
-@quick
 @given(tables)
 def test_balancedness_agrees_with_the_reference(loads: Loads) -> None:
     layers, places = loads.shape

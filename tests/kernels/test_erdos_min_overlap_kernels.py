@@ -7,20 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kernels import erdos_min_overlap, erdos_min_overlap_reference
 from kernels.erdos_min_overlap import Steps, certified_overlap, integral_excess, overlaps
 
-quick = settings(max_examples=60, deadline=None)  # the first example compiles
 ROUNDOFF = Fraction(1, 2**53)
 
 values = st.floats(0, 1) | st.sampled_from([0.0, 1.0, 0.5, 5e-324, 1 - 2**-53, 2**-53])
 functions = st.lists(values, min_size=1, max_size=24).map(lambda v: np.array(v, dtype=np.float64))
 
 
-@quick
 @given(functions)
 @example(np.zeros(1))
 @example(np.ones(7))
@@ -33,7 +31,6 @@ def test_overlaps_agree_with_the_reference_within_their_bound(steps: Steps) -> N
         assert abs(Fraction(got) - expected) <= relative * expected + underflow
 
 
-@quick
 @given(functions)
 @example(np.array([1.0, 2**-53, 2**-53, 2**-53]))
 def test_the_integral_is_within_its_bound(steps: Steps) -> None:
@@ -41,7 +38,6 @@ def test_the_integral_is_within_its_bound(steps: Steps) -> None:
     assert abs(Fraction(integral_excess(steps)) - exact) < 8 * ROUNDOFF
 
 
-@quick
 @given(functions)
 @example(np.zeros(3))
 @example(np.ones(3))

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,7 +16,6 @@ from kernels import fitness, fitness_reference
 from kernels.fitness import Series
 
 both = pytest.mark.parametrize("kernels", [fitness, fitness_reference], ids=["numba", "numpy"])
-quick = settings(max_examples=100, deadline=None)  # the first example compiles
 
 # Few distinct values make ties; the floats are of any usual size.
 usual = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6).map(
@@ -106,7 +105,6 @@ def test_lengths_that_differ_or_are_too_short_are_refused(one: int, other: int) 
         fitness.measure(np.zeros(one), np.zeros(other))
 
 
-@quick
 @given(pairs)
 def test_the_kernels_agree_with_the_reference(given_pair: tuple[Series, Series]) -> None:
     predicted, measured = given_pair
@@ -116,7 +114,6 @@ def test_the_kernels_agree_with_the_reference(given_pair: tuple[Series, Series])
     assert 0 <= got.precision_at_5 <= 1
 
 
-@quick
 @given(pairs)
 def test_spearman_and_ranks_agree_with_scipy(given_pair: tuple[Series, Series]) -> None:
     predicted, measured = given_pair
@@ -147,7 +144,6 @@ def test_expected_precision_is_the_mean_over_random_orders() -> None:
     assert expected == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / 4000**0.5)
 
 
-@quick
 @given(pairs, st.randoms(use_true_random=False))
 def test_the_order_of_the_variants_does_not_matter(
     given_pair: tuple[Series, Series], random: np.random.Generator

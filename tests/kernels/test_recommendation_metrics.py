@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,7 +19,6 @@ FUNCTIONS = ("first_fault", "ranks", "ndcg", "hit_rate", "mrr", "measure")
 both = pytest.mark.parametrize(
     "kernels", [recommendation, recommendation_reference], ids=["numba", "numpy"]
 )
-quick = settings(max_examples=100, deadline=None)  # the first example compiles
 
 
 def items(*values: int) -> Items:
@@ -91,7 +90,6 @@ def test_measure_refuses_counts_that_differ_or_are_0(users: int, targets: int) -
         )
 
 
-@quick
 @given(st.data())
 def test_the_kernels_agree_with_the_reference(data: st.DataObject) -> None:
     users, k = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 14))

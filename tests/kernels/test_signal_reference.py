@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels import signal, signal_reference
 from kernels.signal import Series
-
-quick = settings(max_examples=150, deadline=None)  # the first example compiles
 
 # Few distinct values make flat stretches and equal neighbours; the floats are of any usual size.
 usual = st.sampled_from([-1.0, 0.0, 0.1, 1.0, 2.0]) | st.floats(-1e6, 1e6).map(
@@ -33,7 +31,6 @@ def rows(count: int, values: st.SearchStrategy[float]) -> st.SearchStrategy[tupl
     return row.map(lambda lists: tuple(np.array(values, dtype=np.float64) for values in lists))
 
 
-@quick
 @given(rows(3, usual))
 @example((np.zeros(1), np.zeros(1), np.zeros(1)))
 @example((np.full(30, 0.1), np.full(30, 0.2), np.full(30, 0.3)))
@@ -52,7 +49,6 @@ def test_measure_agrees_with_the_reference_on_noise() -> None:
         )
 
 
-@quick
 @given(rows(3, any_finite))
 def test_no_finite_input_gives_nan(arrays: tuple[Series, ...]) -> None:
     got = signal.measure(*arrays)
@@ -63,7 +59,6 @@ def test_no_finite_input_gives_nan(arrays: tuple[Series, ...]) -> None:
     assert 0 <= got.false_reversals <= got.slope_changes <= max(0, arrays[0].size - 2)
 
 
-@quick
 @given(rows(4, st.floats(-1, 1) | st.floats(0, 900)))
 def test_overall_agrees_with_the_reference(arrays: tuple[Series, ...]) -> None:
     composites, changes, correlations, reductions = arrays

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.polynomial import hermite as numpy_hermite
 from numpy.polynomial import polynomial as numpy_polynomial
@@ -16,8 +16,6 @@ from numpy.polynomial import polynomial as numpy_polynomial
 from kernels import uncertainty_reference
 from kernels.uncertainty import MAX_COEFFICIENTS, hermite, quotient, sign_uncertainty
 from kernels.uncertainty_roots import BITS, Polynomial, largest_root, sign_changing_part
-
-quick = settings(max_examples=60, deadline=None)
 
 
 def product(roots: list[tuple[int, int]], *factors: Polynomial) -> Polynomial:
@@ -71,7 +69,6 @@ def test_the_bound_is_above_the_exact_value() -> None:
     assert 0 < bound / (square / (2 * pi)) - 1 < Fraction(4, 10**17)
 
 
-@quick
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=4))
 def test_agrees_with_the_reference(weights: list[int]) -> None:
     coefficients = [weight / hermite(4 * k)[0] for k, weight in enumerate(weights)]
@@ -84,7 +81,6 @@ def test_agrees_with_the_reference(weights: list[int]) -> None:
     assert (float(square), float(bound)) == pytest.approx(expected, rel=1e-5)
 
 
-@quick
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6),
     st.integers(-40, 40),

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import program as programs
+from engine import syntax
 from engine.mutation import mutated
 from engine.problem import load_problem, shipped
+from engine.syntax.key import program_key
 
 HOSTILE = {
     "class": "class A:\n    size = 3\n\n    def f(self, x):\n        y = x * 2\n        return y\n",
@@ -39,7 +40,7 @@ HOSTILE = {
 def children(program: str, *, seeds: range, temperature: float) -> Iterator[tuple[str, ast.Module]]:
     for seed in seeds:
         child = mutated(program, seed=seed, temperature=temperature)
-        tree = programs.parse(child)
+        tree = syntax.parse(child)
         assert tree is not None
         yield child, tree
 
@@ -66,10 +67,10 @@ def test_a_mutated_program_is_another_one_with_the_same_imports_and_functions(
     program = load_problem(Path(shipped()[problem])).initial_program
     before = ast.parse(program)
     for child, tree in children(program, seeds=range(12), temperature=1.5):
-        assert programs.program_key(tree) != programs.program_key(before)
+        assert program_key(tree) != program_key(before)
         assert imports(tree) == imports(before)
         assert signatures(tree) == signatures(before)
-        assert not programs.undefined_names(child, tree)
+        assert not syntax.read(child).undefined
 
 
 def test_the_seed_decides_everything() -> None:
@@ -87,7 +88,7 @@ def test_a_lineage_of_hundreds_remains_a_program_that_can_be_changed() -> None:
     before = ast.parse(program)
     for seed in range(100):
         child = mutated(program, seed=seed, temperature=0.5)
-        tree = programs.parse(child)
+        tree = syntax.parse(child)
         assert tree is not None and len(child) < 100_000
         assert imports(tree) == imports(before)
         program = child
@@ -96,14 +97,14 @@ def test_a_lineage_of_hundreds_remains_a_program_that_can_be_changed() -> None:
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_odd_programs_remain_programs(kind: str) -> None:
     program = HOSTILE[kind]
-    before = programs.parse(program)
+    before = syntax.parse(program)
     assert before is not None
-    unbound = set(programs.undefined_names(program, before))
+    unbound = set(syntax.read(program).undefined)
     changed = 0
     for child, tree in children(program, seeds=range(30), temperature=1.0):
-        changed += programs.program_key(tree) != programs.program_key(before)
+        changed += program_key(tree) != program_key(before)
         assert signatures(tree) == signatures(before)
-        assert unbound.issuperset(programs.undefined_names(child, tree))
+        assert unbound.issuperset(syntax.read(child).undefined)
     # Two mutations may undo each other. What Python can't write down stays as it is.
     assert changed >= 25 or kind == "huge"
 

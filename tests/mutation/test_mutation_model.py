@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from inline import Inline
 
 from engine import config
-from engine import program as programs
 from engine.core import Candidate, Generation, Prompt, Proposal, UserError
 from engine.inference import Decoder, LanguageModel, PrefixCacheCount, Sampling
 from engine.mutation import MutationModel, mutated
@@ -25,7 +25,7 @@ SETTINGS = config.resolve(["model=mutation"]).model
 
 @pytest.fixture
 def model() -> MutationModel:
-    return MutationModel(SETTINGS)
+    return MutationModel(SETTINGS, syntax=Inline())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def sampling(seed: int, *, temperature: float = 1.0, max_tokens: int = 1000) -> 
 
 def children(model: MutationModel, program: str, each: Sequence[Sampling]) -> list[Generation]:
     fan = model.fanout(token_ids=model.encode(program), sampling=each)
-    while fan.request_ids:
+    while fan.indices:
         model.step()
     return fan.take()
 
@@ -50,11 +50,11 @@ def proposal(program: str, *, operator: str = "mutation", seed: int = 7) -> Prop
     return Proposal(iteration=0, parent=parent, history=(), operator=operator, k=2, seed=seed)
 
 
-def test_it_has_every_method_of_a_language_model_but_hidden_states() -> None:
+def test_it_has_every_method_of_a_language_model() -> None:
     methods = {
         name: inspect.signature(method)
         for name, method in inspect.getmembers(LanguageModel, inspect.isfunction)
-        if not name.startswith("_") and name != "mean_hidden_states"
+        if not name.startswith("_")
     }
     assert {"encode", "fanout", "step", "load", "forget", "close"} <= set(methods)
     for name, expected in methods.items():
@@ -65,7 +65,8 @@ def test_it_has_every_method_of_a_language_model_but_hidden_states() -> None:
 def test_nothing_imports_torch_or_vllm_for_it() -> None:
     code = (
         "import sys; from engine import config, model; from engine.run import main\n"
-        "with model.model_loader(config.resolve(['model=mutation'])) as load: load().close()\n"
+        "settings = config.resolve(['model=mutation'])\n"
+        "with model.model_loader(settings, syntax=None) as load: load().close()\n"
         "sys.exit(any(name.split('.')[0] in ('torch', 'vllm') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -89,7 +90,6 @@ def test_tokens_are_characters_and_none_is_cached(model: MutationModel) -> None:
         assert (child.prompt_tokens, child.cached_prompt_tokens) == (len(text), 0)
         assert "".join(map(chr, child.token_ids)) == child.text
         assert child.finish_reason == "stop" and child.llm_seconds > 0
-    assert model.cached_tokens(model.encode(text)) == 0
     assert model.prefix_cache_count() == PrefixCacheCount(queries=5 * len(text), hits=0)
 
 
@@ -98,7 +98,7 @@ def test_a_child_ended_early_is_written_all_the_same(model: MutationModel) -> No
     fan = model.fanout(token_ids=model.encode(PROGRAM), sampling=[sampling(1), sampling(2)])
     fan.abort(1)
     fan.abort(1)
-    assert fan.indices == (0,) and fan.in_flight == 2 and fan.texts() == {}
+    assert fan.indices == (0,) and fan.is_running and fan.texts() == {}
     (ended,) = fan.take()
     assert (ended.index, ended.text, ended.finish_reason) == (1, whole[1].text, "stop")
     model.step()
@@ -121,7 +121,7 @@ def test_a_child_that_is_too_long_is_cut_off_and_no_program(model: MutationModel
     operator = Mutation(tokenizer=model, max_tokens=9)
     asked = proposal(PROGRAM)
     prompt = operator.compose(asked)
-    (found,) = operator.parse(parent=asked.parent, prompt=prompt, generation=child)
+    (found,) = operator.parsing(parent=asked.parent, prompt=prompt, generation=child)()
     assert found.program is None
 
 
@@ -185,8 +185,8 @@ def test_the_operator_shows_the_parent_and_takes_the_answer(model: MutationModel
     assert prompt.text == PROGRAM
     assert list(prompt.token_ids) == model.encode(PROGRAM)
     for child in children(model, prompt.text, [sampling(seed) for seed in range(5)]):
-        (found,) = operator.parse(parent=asked.parent, prompt=prompt, generation=child)
-        assert found.program == child.text and programs.parse(child.text) is not None
+        (found,) = operator.parsing(parent=asked.parent, prompt=prompt, generation=child)()
+        assert found.program is not None and found.program.text == child.text
         assert not operator.is_complete(parent=asked.parent, prompt=prompt, text=child.text)
         assert not operator.is_hopeless(parent=asked.parent, prompt=prompt, text="def (")
 
@@ -205,7 +205,7 @@ def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -
         llm_seconds=0.0,
     )
     prompt = operator.compose(asked)
-    (found,) = operator.parse(parent=asked.parent, prompt=prompt, generation=answer)
+    (found,) = operator.parsing(parent=asked.parent, prompt=prompt, generation=answer)()
     assert found.program is None
 
 
@@ -223,26 +223,14 @@ def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -
             "search.operators.infill is 1.0; it must be 0 with model=mutation",
         ),
         (["model=mutation", "model.kind=vllm"], "mutation is 1.0; it must be 0 with a language"),
-        (["model.kind=other"], "model.kind is 'other'; it must be vllm or mutation"),
+        (["model.kind=other"], "model.kind is 'other'; it must be 'vllm' or 'mutation'"),
         (
             ["model=mutation", "cache=lmcache"],
             "cache.kind is 'lmcache'; it must be none with model",
         ),
         (
-            ["model=mutation", "model.draft=ngram"],
-            "model.draft is 'ngram'; it must be none with mod",
-        ),
-        (
-            ["model=mutation", "pool.embedding=model"],
-            "pool.embedding is 'model'; it must be ngrams with model=mutation",
-        ),
-        (
-            ["model=mutation", "search.novelty_by=model"],
-            "search.novelty_by is 'model'; it must be ngrams with model=mutation",
-        ),
-        (
-            ["model=mutation", "search.prefer_cached=0.1"],
-            "search.prefer_cached is 0.1; it must be 0 with model=mutation",
+            ["model=mutation", "model.engine.max_num_seqs=9"],
+            "model.engine is {'max_num_seqs': 9}; it must be empty with mod",
         ),
     ],
 )

@@ -11,23 +11,24 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inline import Inline
 from table_fan import TableFan
 
 from engine import config
 from engine.budget import Account
 from engine.core import INITIAL, ChatFrame, Evaluation, Refusal
+from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
-from engine.loop import Loop
 from engine.problem import load_problem
 from engine.prompts import Verbalized
 from engine.restore import replay, restore, told_cascade
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
-from engine.timeline import Timeline
-from engine.timeline_file import TIMELINE
+from engine.timeline import TIMELINE, Timeline
 
 K = 4
 HANGS = 30.0  # seconds
@@ -137,14 +138,14 @@ def live(
     """
     settings = config.resolve(
         [
-            *("pipeline.speculate=false", "pipeline.adaptive=false", "width.kind=fixed"),
+            *("pipeline.speculate=false", "pipeline.adaptive=false", "width.policy=fixed"),
             *("search.parent.p_elite=1", "search.parent.p_uniform=0", f"search.k={K}"),
             *("search.operators.infill=0", "search.operators.verbalized=1", "islands.count=1"),
             *("prompts.history_tokens=0", "budget.seconds=null", *changes),
         ]
     )
     problem = dataclasses.replace(load_problem(Path(settings.problem)), entry_point="f")
-    first = Verdict.of(INITIAL, verdict(0.5), program="def f(x):\n    return x\n")
+    first = Verdict(candidate=INITIAL, evaluation=verdict(0.5), program="def f(x):\n    return x\n")
     known = [*events] or [Session(number=0, engine="0", fingerprint="f"), first]
     bell, deadline = threading.Event(), time.monotonic() + HANGS
     restored = restore(settings, problem, [_recorded(each) for each in known], model)
@@ -165,10 +166,13 @@ def live(
     )
     pool = Pool(model, after=after)
     with Timeline(tmp_path / TIMELINE) as timeline:
-        loop = Loop(
+        run = partial(
+            evolve,
+            syntax=Inline(),
             settings=settings,
             restored=restored,
             record=record,
+            commit=lambda: None,
             operators={"verbalized": operator},
             evaluator=told_cascade(settings, problem, restored.state.history, pool),
             stopped=is_late,
@@ -177,12 +181,12 @@ def live(
             **parts,
         )
         if dies_after is None:
-            loop.run()
+            run()
             history = replay([_recorded(each) for each in known], problem)
-            assert Account(settings.budget, history).is_closed and not history.pending()
+            assert Account(settings.budget, history).is_closed and not history.pending
         else:
             with pytest.raises(Death):
-                loop.run()
+                run()
     return known
 
 
@@ -205,9 +209,17 @@ def of_call(events: Sequence[Event], iteration: int) -> list[Child]:
 def brief(children: Sequence[Child]) -> list[tuple[str, int | None, str]]:
     """Return what each child was multiplied with, its rank, and why it was refused."""
     return [
-        ((each.program or "").rpartition("* ")[2].strip(), each.rank, each.refusal or "")
+        (
+            (each.program.text if each.program else "").rpartition("* ")[2].strip(),
+            each.rank,
+            each.refusal or "",
+        )
         for each in children
     ]
+
+
+def _text(child: Child) -> str:
+    return "" if child.program is None else child.program.text
 
 
 def test_the_first_k_are_kept_fewer_are_accepted_and_too_few_asked_for_again(

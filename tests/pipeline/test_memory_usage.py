@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.pipeline import memory
+from engine.pipeline import back_pressure
 
 
 def test_it_is_what_the_kernel_does_not_call_available(
@@ -18,6 +18,6 @@ def test_it_is_what_the_kernel_does_not_call_available(
         "HugePages_Total:       0\n"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(memory, "_MEMINFO", meminfo)
-        assert memory.memory_usage() == 0.25
-    assert 0 < memory.memory_usage() < 1
+        patch.setattr(back_pressure, "_MEMINFO", meminfo)
+        assert back_pressure.memory_usage() == 0.25
+    assert 0 < back_pressure.memory_usage() < 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from responses import receive
 
 from engine import config
 from engine.core import (
@@ -18,18 +18,18 @@ from engine.core import (
     Generation,
     Parsed,
     Part,
-    Pending,
     Prompt,
     Refusal,
 )
-from engine.embedding import NGramEmbedder
 from engine.inference import MissLedger
-from engine.pipeline import Flight, Reader
-from engine.pipeline.flight import Standing, spread
+from engine.pipeline import Reader, Request
+from engine.pipeline.request import spread
 from engine.problem import load_problem
+from engine.prompts import Parsing
 from engine.restore import restore
-from engine.search.novelty import Novelty
+from engine.search.novelty.cosine import Cosine
 from engine.store import Recorded, Session, Verdict
+from engine.syntax import read
 
 FIRST = "def f(x):\n    total = 0\n    for each in x:\n        total += each\n    return total\n"
 COPY = FIRST.replace("total = 0", "total = 1")
@@ -41,10 +41,9 @@ class Echo:
 
     longest_parent = 1000
 
-    def parse(
-        self, *, parent: Candidate, prompt: Prompt, generation: Generation
-    ) -> Sequence[Parsed]:
-        return (Parsed(program=generation.text or None),)
+    def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
+        program = read(generation.text) if generation.text else None
+        return lambda: (Parsed(program=program),)
 
 
 class Characters:
@@ -62,7 +61,7 @@ def parts() -> dict[str, Any]:
     first = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
     events = [
         Session(number=0, engine="0", fingerprint="f"),
-        Verdict.of(INITIAL, first, program=FIRST),
+        Verdict(candidate=INITIAL, evaluation=first, program=FIRST),
     ]
     recorded = [Recorded(session=0, elapsed=0.0, event=event) for event in events]
     tokenizer: Any = Characters()
@@ -71,7 +70,8 @@ def parts() -> dict[str, Any]:
     block = Block(part=Part.TASK, text="x", token_ids=(1,))
     prompt = Prompt(blocks=(block,), stop=(), max_tokens=9)
     operator: Any = Echo()
-    flight = Flight(
+    request = Request(
+        ticket=1,
         proposal=proposal,
         operator=operator,
         prompt=prompt,
@@ -79,10 +79,8 @@ def parts() -> dict[str, Any]:
         numbers=range(proposal.k),
         misses=MissLedger(block_size=4).begin(prompt, island=0, compactions=0),
         known=2,
-        ahead=(),
-        standing=Standing.GUESSED,
     )
-    return {"search": search, "tokenizer": tokenizer, "flight": flight}
+    return {"search": search, "tokenizer": tokenizer, "request": request}
 
 
 def generation(index: int, text: str) -> Generation:
@@ -102,7 +100,7 @@ def reader(parts: dict[str, Any], *, longest: int = 1000, novelty: float | None 
         search=parts["search"],
         tokenizer=parts["tokenizer"],
         longest_parent=longest,
-        novelty=None if novelty is None else Novelty(embedder=NGramEmbedder(), threshold=novelty),
+        novelty=None if novelty is None else Cosine(threshold=novelty),
     )
 
 
@@ -123,21 +121,8 @@ def reader(parts: dict[str, Any], *, longest: int = 1000, novelty: float | None 
 def test_a_child_is_refused_by_the_first_rule_that_it_breaks(
     parts: dict[str, Any], text: str, novelty: float | None, refusal: Refusal | None
 ) -> None:
-    flight = parts["flight"]
-    landing = flight.land(generation(2, text))
-    (child,) = reader(parts, novelty=novelty).children(flight, landing)
-    assert (child.id, child.program, child.refusal) == ("3.2", text or None, refusal)
-
-
-def test_what_a_guess_will_bring_are_its_new_programs_in_their_order(
-    parts: dict[str, Any],
-) -> None:
-    flight = parts["flight"]
-    for index, text in ((3, COPY), (0, ""), (1, OTHER), (2, FIRST)):
-        flight.land(generation(index, text))
-    assert reader(parts).pending([flight]) == (
-        Pending(id="3.1", program=OTHER),
-        Pending(id="3.3", program=COPY),
-    )
-    assert reader(parts, novelty=0.95).pending([flight]) == (Pending(id="3.1", program=OTHER),)
-    assert reader(parts).pending([]) == ()
+    request = parts["request"]
+    response = receive(request, generation(2, text))
+    (child,) = reader(parts, novelty=novelty).children(request, response)
+    program = read(text) if text else None
+    assert (child.id, child.program, child.refusal) == ("3.2", program, refusal)

@@ -11,8 +11,9 @@ import pytest
 from engine import config
 from engine.core import INITIAL, Direction, Evaluation, Failure, Refusal
 from engine.pipeline import RunState
-from engine.search import Search
+from engine.search.search import Search
 from engine.store import Call, Child, Event, GivenUp, Recorded, RunHistory, Session, Verdict
+from engine.syntax import read
 
 SETTINGS = config.resolve(
     [
@@ -23,7 +24,7 @@ SETTINGS = config.resolve(
 )
 BEGINNING: list[Event] = [
     Session(number=0, engine="0", fingerprint="f"),
-    Verdict.of(INITIAL, Evaluation(score=0.5, failure=None), program="x = 0\n"),
+    Verdict(candidate=INITIAL, evaluation=Evaluation(score=0.5, failure=None), program="x = 0\n"),
 ]
 
 
@@ -78,7 +79,7 @@ def child(name: str, *, parent: str = INITIAL, refusal: Refusal | None = None) -
         completion=f"answer {name}",
         completion_ids=(iteration, index),
         finish_reason="stop",
-        program=None if refusal is Refusal.UNPARSED else f"x = {iteration} + {index}\n",
+        program=None if refusal is Refusal.UNPARSED else read(f"x = {iteration} + {index}\n"),
         refusal=refusal,
         prompt_tokens=9,
         cached_prompt_tokens=4,
@@ -88,7 +89,10 @@ def child(name: str, *, parent: str = INITIAL, refusal: Refusal | None = None) -
 
 def verdict(name: str, score: float | None) -> Verdict:
     failure = Failure.ERROR if score is None else None
-    return Verdict.of(name, Evaluation(score=score, failure=failure, message="" if score else name))
+    return Verdict(
+        candidate=name,
+        evaluation=Evaluation(score=score, failure=failure, message="" if score else name),
+    )
 
 
 def test_the_search_knows_what_is_recorded_and_when() -> None:

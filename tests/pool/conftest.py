@@ -11,6 +11,7 @@ from engine import config
 from engine.core import INITIAL, Evaluation, Failure, Problem
 from engine.problem import load_problem
 from engine.store import Child, Event, Session, Verdict, create_run
+from engine.syntax import read
 
 MakeRun = Callable[..., Path]
 
@@ -35,7 +36,7 @@ def make_run(tmp_path: Path, signal: Problem) -> MakeRun:
         initial = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
         events: list[Event] = [
             Session(number=0, engine="0", fingerprint=fingerprint),
-            Verdict.of(INITIAL, initial, program=signal.initial_program),
+            Verdict(candidate=INITIAL, evaluation=initial, program=signal.initial_program),
         ]
         for index, (candidate, score) in enumerate(scores.items()):
             text = f"def {signal.entry_point}(x):\n    return x * {candidate}\n"
@@ -62,7 +63,7 @@ def _child(candidate: str, program: str, index: int) -> Child:
         completion="",
         completion_ids=(),
         finish_reason="stop",
-        program=program,
+        program=read(program),
         refusal=None,
         prompt_tokens=1,
         cached_prompt_tokens=0,
@@ -72,4 +73,4 @@ def _child(candidate: str, program: str, index: int) -> Child:
 
 def _verdict(candidate: str, score: float | None) -> Verdict:
     failure = Failure.ERROR if score is None else None
-    return Verdict.of(candidate, Evaluation(score=score, failure=failure))
+    return Verdict(candidate=candidate, evaluation=Evaluation(score=score, failure=failure))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -48,7 +48,6 @@ def test_the_same_seed_gives_the_same_clusters() -> None:
 small = st.integers(-2, 2).map(float)
 
 
-@settings(max_examples=200)
 @given(
     st.integers(1, 12).flatmap(lambda n: arrays(np.float32, (n, 2), elements=small)),
     st.integers(1, 8),

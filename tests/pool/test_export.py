@@ -56,7 +56,7 @@ def test_the_best_of_all_runs_are_written_with_their_origin(
     assert [each.name for each in to.parent.iterdir()] == ["signal"]  # nothing is left behind
     found = read_pool([to], problem=signal, most_of_run=1)
     assert len(found.programs) == 5
-    assert found.unusable == ()
+    assert found.unusable == {}
 
 
 def test_only_the_top_are_written_and_each_program_once(make_run: MakeRun, tmp_path: Path) -> None:

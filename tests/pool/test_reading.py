@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import warnings
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from engine.core import INITIAL, Direction, Evaluation, Failure, Problem, UserError
-from engine.embedding import NGramEmbedder
-from engine.evaluation import EvaluatorPool
-from engine.pool import PoolProgram, PoolReading, Unusable, allocate, judged, read_pool
+from engine.core import INITIAL, Direction, Problem, UserError
+from engine.pool import PoolReading, read_pool
 from engine.pool.reading import MAX_BYTES
 from engine.problem import load_problem
 
@@ -51,10 +49,10 @@ def test_programs_are_read_in_the_order_of_their_names(folder: Path, double: Pro
     (folder / "notes.txt").write_text("def double(: no program\n")
     (folder / "index.json").write_text("{}")
     found = read(double, folder)
-    assert found.programs == tuple(
-        PoolProgram(name=f"pool/{name}.py", program=variant(ord(name))) for name in "abc"
-    )
-    assert found.unusable == ()
+    assert [(each.name, each.program.text) for each in found.programs] == [
+        (f"pool/{name}.py", variant(ord(name))) for name in "abc"
+    ]
+    assert found.unusable == {}
 
 
 def test_each_broken_file_is_reported_and_the_rest_is_read(folder: Path, double: Problem) -> None:
@@ -76,7 +74,7 @@ def test_each_broken_file_is_reported_and_the_rest_is_read(folder: Path, double:
     (folder / "z last.py").write_text(variant(4))
     found = read(double, folder)
     assert [each.name for each in found.programs] == ["pool/a good one.py", "pool/z last.py"]
-    reasons = {each.name.removeprefix("pool/"): each.reason for each in found.unusable}
+    reasons = {name.removeprefix("pool/"): reason for name, reason in found.unusable.items()}
     assert reasons.pop("circle.py") in (
         "a link that leads nowhere",
         "can't be read: a link that leads nowhere",
@@ -87,7 +85,7 @@ def test_each_broken_file_is_reported_and_the_rest_is_read(folder: Path, double:
         "dangling.py": "can't be read: No such file or directory",
         "deep.py": "not valid Python, or nested too deeply",
         "empty.py": "defines no function 'double'",
-        "folder.py": "a folder",
+        "folder.py": "can't be read: Is a directory",
         "large.py": f"larger than {MAX_BYTES} bytes",
         "linked out.py": "a link to something outside the folder",
         "no entry.py": "defines no function 'double'",
@@ -110,7 +108,7 @@ def test_a_link_within_the_folder_is_the_same_program_once(folder: Path, double:
     (folder / "b.py").symlink_to("a.py")
     found = read(double, folder)
     assert [each.name for each in found.programs] == ["pool/a.py"]
-    assert found.unusable == (Unusable(name="pool/b.py", reason="the same program as pool/a.py"),)
+    assert found.unusable == {"pool/b.py": "the same program as pool/a.py"}
 
 
 def test_the_largest_file_that_is_read(folder: Path, double: Problem) -> None:
@@ -130,7 +128,7 @@ def test_marks_and_line_ends_are_read_as_python_does(
     folder: Path, double: Problem, content: bytes
 ) -> None:
     (folder / "a.py").write_bytes(content)
-    assert [each.program for each in read(double, folder).programs] == [GOOD]
+    assert [each.program.text for each in read(double, folder).programs] == [GOOD]
 
 
 @pytest.mark.parametrize(
@@ -170,13 +168,22 @@ def test_strange_names_are_shown_in_one_line_and_told_apart(folder: Path, double
     "".join(found).encode()  # no lone surrogate is left
 
 
-def test_warnings_about_a_programs_text_are_not_the_users(folder: Path, double: Problem) -> None:
+READ = """
+import sys
+from pathlib import Path
+from engine.pool import read_pool
+from engine.problem import load_problem
+found = read_pool([Path(sys.argv[2])], problem=load_problem(Path(sys.argv[1])), most_of_run=1)
+print(len(found.programs))
+"""
+
+
+def test_warnings_about_a_programs_text_are_not_the_users(folder: Path) -> None:
+    """In a process of its own, since pytest has its own way with warnings."""
     (folder / "a.py").write_text(GOOD + "x = '\\d' is 'y'\n")
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("default")
-        warnings.simplefilter("ignore", DeprecationWarning)  # as Python itself has it
-        assert len(read(double, folder).programs) == 1
-    assert [str(each.message) for each in shown] == []
+    command = [sys.executable, "-c", READ, str(DOUBLE), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 0)
 
 
 def test_sources_of_one_name_are_told_apart(tmp_path: Path, double: Problem) -> None:
@@ -200,15 +207,13 @@ def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path, double: Problem)
 def test_a_runs_best_programs_are_read(make_run: MakeRun, signal: Problem, folder: Path) -> None:
     assert signal.direction is Direction.MAXIMISE
     run = make_run("earlier", {"0.0": 0.4, "0.1": None, "0.2": 0.9, "0.3": 0.6})
-    copied = read(signal, run).programs[0].program
+    copied = read(signal, run).programs[0].program.text
     (folder / "copy.py").write_text(copied)
     found = read(signal, folder, run, most_of_run=3)
     names = ["pool/copy.py", "earlier/0.3", f"earlier/{INITIAL}"]
     assert [each.name for each in found.programs] == names
-    assert found.unusable == (
-        Unusable(name="earlier/0.2", reason="the same program as pool/copy.py"),
-    )
-    assert found.programs[2].program == signal.initial_program
+    assert found.unusable == {"earlier/0.2": "the same program as pool/copy.py"}
+    assert found.programs[2].program.text == signal.initial_program
 
 
 def test_a_run_of_another_problem_or_a_damaged_one_does_not_stop_the_rest(
@@ -223,57 +228,10 @@ def test_a_run_of_another_problem_or_a_damaged_one_does_not_stop_the_rest(
     (folder / "good.py").write_text(GOOD)
     found = read(double, run, folder)
     assert [each.name for each in found.programs] == ["pool/good.py"]
-    assert [each.name for each in found.unusable] == ["earlier"]
-    assert "is a run of problem signal, not of double" in found.unusable[0].reason
+    assert list(found.unusable) == ["earlier"]
+    assert "is a run of problem signal, not of double" in found.unusable["earlier"]
     found = read(signal, damaged, bare, run)
     assert [each.name for each in found.programs] == [f"earlier/{INITIAL}", "earlier/0.0"]
-    assert [each.name for each in found.unusable] == ["damaged", "bare"]
-    assert "is not the log of a run" in found.unusable[0].reason
-    assert "is not a run: it has no config.yaml" in found.unusable[1].reason
-
-
-# All the way.
-
-
-def test_verdicts_part_the_valid_from_the_others() -> None:
-    pool = [PoolProgram(name=name, program=f"x = {name}") for name in ("1", "2", "3")]
-    evaluations = {
-        "1": Evaluation(score=0.5, failure=None),
-        "2": Evaluation(score=None, failure=Failure.ERROR, message="line 1:\n  no"),
-        "3": Evaluation(score=-1.0, failure=None),
-    }
-    valid, failed = judged(pool, evaluations)
-    assert [(each.id, each.program, each.score) for each in valid] == [
-        ("1", "x = 1", 0.5),
-        ("3", "x = 3", -1.0),
-    ]
-    assert failed == (Unusable(name="2", reason="error: line 1: no"),)
-
-
-def test_a_hostile_pool_is_read_evaluated_and_handed_out(folder: Path, double: Problem) -> None:
-    (folder / "a.py").write_text(GOOD)
-    (folder / "b.py").write_text(GOOD.replace("2 * values", "values + values"))
-    (folder / "c.py").write_text("import os\nos.kill(os.getppid(), 9)\n" + GOOD)
-    (folder / "d.py").write_text(GOOD.replace("return", "open('trace', 'w')\n    return"))
-    (folder / "e.py").write_text(GOOD.replace("2 * values + offset", "'much'"))
-    (folder / "f.py").write_text("not python\n")
-    found = read(double, folder)
-    with EvaluatorPool(problem=double, workers=1) as evaluators:
-        verdicts = {each.name: evaluators.evaluate(each.program) for each in found.programs}
-    valid, failed = judged(found.programs, verdicts)
-    assert [each.id for each in valid] == ["pool/a.py", "pool/b.py"]
-    assert [each.name for each in failed] == ["pool/c.py", "pool/d.py", "pool/e.py"]
-    assert all(each.reason for each in failed)
-    assert [each.name for each in found.unusable] == ["pool/f.py"]
-    vectors = NGramEmbedder().embed([each.program for each in valid])
-    assert np.isfinite(vectors).all()
-    given = allocate(
-        valid,
-        vectors,
-        islands=2,
-        mixing=0.5,
-        elites=0.5,
-        direction=double.direction,
-        seed=0,
-    )
-    assert sorted(each.id for island in given for each in island) == ["pool/a.py", "pool/b.py"]
+    assert list(found.unusable) == ["damaged", "bare"]
+    assert "is not the log of a run" in found.unusable["damaged"]
+    assert "is not a run: it has no config.yaml" in found.unusable["bare"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,12 @@ from pathlib import Path
 import pytest
 from command import assert_complete, run
 
+from engine import config
 from engine.core import Failure, Feature, Problem
-from engine.embedding import NGramEmbedder
 from engine.evaluation import EvaluatorPool
 from engine.pool import read_sources, seeds
-from engine.pool.export import export
-from engine.problem import load_problem
-from engine.settings import PoolSettings
+from engine.pool.export import INDEX
+from engine.problem import POOL, load_problem, shipped
 from engine.store import Event, Seed, Verdict
 
 DOUBLE = Path(__file__).parents[1] / "evaluation" / "problems" / "double"
@@ -24,7 +24,7 @@ GOOD = """\
 def double(values, offset=0.0):
     return {"doubled": 2 * values + offset, "count": len(values)}
 """
-CANDIDATES = 30
+CANDIDATES = 12
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +39,20 @@ def begun(
     longest: int = 10**6,
     features: Sequence[Feature] | None = None,
 ) -> list[Event]:
-    settings = PoolSettings(
-        sources=tuple(map(str, sources)),
-        most_of_run=9,
-        embedding="ngrams",
-        mixing=0.0,
-        elites=0.0,
+    listed = ",".join(map(config.quoted, map(str, sources)))
+    settings = config.resolve(
+        [
+            *(f"pool.sources=[{listed}]", "pool.most_of_run=9", "pool.mixing=0", "pool.elites=0"),
+            *(f"islands.count={islands}", "seed=1"),
+        ]
     )
     with EvaluatorPool(problem=problem, workers=1) as evaluators:
         return seeds(
             settings,
-            read_sources(settings, problem=problem),
+            read_sources(settings.pool, problem=problem),
             problem=problem,
             evaluators=evaluators,
-            embedder=NGramEmbedder(),
             fits=lambda program: len(program) <= longest,
-            islands=islands,
-            seed=1,
             features=features,
         )
 
@@ -71,6 +68,8 @@ def test_every_program_that_was_evaluated_is_recorded_with_its_verdict(
         "e": "def double(:\n",
         "f": "def double(values, offset=0.0):\n    while True: pass\n",
         "g": GOOD + "# long" * 1000,
+        "h": "import os\nos.kill(os.getppid(), 9)\n" + GOOD,
+        "i": GOOD.replace("return", "open('trace', 'w')\n    return"),
     }
     for name, text in programs.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -81,16 +80,19 @@ def test_every_program_that_was_evaluated_is_recorded_with_its_verdict(
         ("pool.0", f"{label}/a.py"),
         ("pool.1", f"{label}/b.py"),
         ("pool.2", f"{label}/f.py"),
+        ("pool.3", f"{label}/h.py"),
+        ("pool.4", f"{label}/i.py"),
     ]
-    assert [each.program for each in made] == [programs[name] for name in "abf"]
-    assert [each.islands for each in made] == [(0,), (), ()]
+    assert [each.program for each in made] == [programs[name] for name in "abfhi"]
+    assert [each.islands for each in made] == [(0,), (), (), (), ()]
     verdicts = [each for each in found if isinstance(each, Verdict)]
-    assert [(each.candidate, each.failure) for each in verdicts] == [
+    assert all(each.evaluation.failure is not None for each in verdicts[3:])
+    assert [(each.candidate, each.evaluation.failure) for each in verdicts[:3]] == [
         ("pool.0", None),
         ("pool.1", Failure.ERROR),
         ("pool.2", Failure.TIMEOUT),
     ]
-    assert [type(each) for each in found] == 3 * [Seed, Verdict]
+    assert [type(each) for each in found] == 5 * [Seed, Verdict]
     for name, reason in (
         ("b", "ValueError"),
         ("c", "nothing defines: missing"),
@@ -138,49 +140,43 @@ def test_no_source_is_no_pool(problem: Problem) -> None:
 
 
 def test_a_run_begins_with_a_pool_and_goes_on_from_its_best(tmp_path: Path) -> None:
-    """The pool is the export of another run, with a hostile file beside it."""
-    command = [
-        *("problem=signal", "model=mutation", f"budget.candidates={CANDIDATES}"),
-        *("budget.seconds=null", "evaluation.workers=1", f"runs={tmp_path}"),
-    ]
-    scratch = tmp_path / "scratch"
-    first = run(*command, "name=first", "seed=3", scratch=scratch)
-    assert first.returncode == 0, first.stderr
-    before = json.loads((tmp_path / "first" / "summary.json").read_text())
-    assert before["best_score"] > before["initial_score"]
-    pool = tmp_path / "pool"
-    assert len(export([tmp_path / "first"], to=pool, top=4)) == 4
+    """The pool is made of the one that comes with the problem, with a hostile file beside it."""
+    pool, own = tmp_path / "pool", shipped()["signal"] / POOL
+    pool.mkdir()
+    listed = json.loads((own / INDEX).read_text())["programs"][:3]
+    for each in listed:
+        shutil.copy(own / each["file"], pool)
     (pool / "kill.py").write_text(
         "import os\ndef run_signal_processing(signal, window):\n    os.kill(os.getppid(), 9)\n"
     )
-    second = run(
-        *(*command, "name=second", "seed=4", f"pool.sources={pool}", "islands.count=2"),
-        scratch=scratch,
+    done = run(
+        *("problem=signal", "model=mutation", f"budget.candidates={CANDIDATES}", "seed=4"),
+        *("budget.seconds=null", "evaluation.workers=1", "islands.count=2"),
+        *(f"pool.sources={pool}", f"runs={tmp_path}", "name=run"),
+        scratch=tmp_path / "scratch",
     )
-    assert second.returncode == 0, second.stderr
-    assert "pool/kill.py is left out" in second.stderr
-    assert_complete(tmp_path / "second", candidates=CANDIDATES)
-    after = json.loads((tmp_path / "second" / "summary.json").read_text())
-    assert after["best_score"] >= before["best_score"]
-    assert after["candidates"] == CANDIDATES  # the pool's programs do not count
-    with sqlite3.connect(tmp_path / "second" / "run.db") as db:
+    assert done.returncode == 0, done.stderr
+    assert "pool/kill.py is left out" in done.stderr
+    assert_complete(tmp_path / "run", candidates=CANDIDATES)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    best = max(each["score"] for each in listed)
+    assert summary["best_score"] >= best * 0.98 > summary["initial_score"]
+    assert summary["candidates"] == CANDIDATES  # the pool's programs do not count
+    with sqlite3.connect(tmp_path / "run" / "run.db") as db:
         kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY seq")]
         bodies = db.execute("SELECT body FROM events WHERE kind = 'call'").fetchall()
         verdicts = db.execute("SELECT body FROM events WHERE kind = 'verdict'").fetchall()
         sown = db.execute("SELECT body FROM events WHERE kind = 'seed'").fetchall()
     assert kinds[:4] == ["session", "verdict", "seed", "verdict"]
-    refused = [line for line in second.stderr.splitlines() if "is left out" in line]
-    evaluated = [line for line in refused if "the same as the initial program" not in line]
-    assert kinds.count("seed") == 5 - len(refused) + len(evaluated)
-    assert len(evaluated) == 1  # the hostile one
+    assert kinds.count("seed") == len(listed) + 1
     (hostile,) = [
         each for (body,) in sown if (each := json.loads(body))["source"] == "pool/kill.py"
     ]
-    (verdict,) = [
-        each
+    (evaluation,) = [
+        each["evaluation"]
         for (body,) in verdicts
         if (each := json.loads(body))["candidate"] == f"pool.{hostile['number']}"
     ]
-    assert verdict["failure"] is not None and verdict["score"] is None
+    assert evaluation["failure"] is not None and evaluation["score"] is None
     assert hostile["islands"] == []
     assert any(json.loads(body)["parent"].startswith("pool.") for (body,) in bodies)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Attempt, Evaluation, Failure
-from engine.prompts.attempts import MOST_CHANGE, MOST_TEXT, describe_attempts
+from engine.core import Attempt, Candidate, Evaluation, Failure
+from engine.prompts.requests import MOST_CHANGE, MOST_TEXT, failed
 
 PARENT = (
     "import math\n\nWEIGHTS = (0.5, 0.25, 0.125)\n\n\n"
@@ -32,7 +32,8 @@ def attempt(
 
 
 def shown(*attempts: Attempt, parent: str = PARENT) -> str:
-    return describe_attempts(attempts, parent=parent)
+    ((text, _),) = failed(attempts, parent=Candidate(id="0", program=parent, score=0.0))
+    return text.removeprefix("\n\n")
 
 
 def test_an_attempt_as_the_model_reads_it() -> None:
@@ -113,7 +114,7 @@ def test_text_that_marks_no_turn_is_exact(text: str) -> None:
 def test_the_lines_of_a_shown_change_stand_in_the_parent() -> None:
     parent = PARENT.replace("    y = x\n", "    y = x if x<math.pi else 0\n")
     child = parent.replace("    z = y\n", "    z = x<y\n")
-    text = describe_attempts([attempt(child)], parent=parent)
+    text = shown(attempt(child), parent=parent)
     assert "     y = x if x<math.pi else 0\n-    z = y\n+    z = x<y\n" in text
 
 

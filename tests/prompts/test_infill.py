@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from grammars import accepts, sentence
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from words import STABLE, NoChat, Words
 
-from engine import program as programs
+from engine import syntax
 from engine.core import (
     Attempt,
     Candidate,
@@ -27,9 +27,8 @@ from engine.core import (
     UserError,
 )
 from engine.problem import load_problem, shipped
-from engine.prompts import infill as module
 from engine.prompts.infill import Infill
-from engine.prompts.sites import SiteKind, find_sites
+from engine.syntax.sites import SiteKind, find_sites
 
 PLAIN = """\
 import numpy as np
@@ -97,22 +96,25 @@ def problem() -> Problem:
     return replace(load_problem(Path(shipped()["signal"])), statement="Make f good. ½")
 
 
-@pytest.fixture(autouse=True)
-def _even_chances(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give every kind of place the same chance, whatever the measured weights are."""
-    monkeypatch.setattr(module, "KINDS", dict.fromkeys(SiteKind, 1.0))
-    monkeypatch.setattr(module, "CALLS", 0.5)
-    monkeypatch.setattr(module, "BANS", 0.5)
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Words:
     return NoChat()  # an infill is no chat
 
 
+MakeInfill = Callable[..., Infill]
+
+
 @pytest.fixture(scope="module")
-def infill(problem: Problem, tokenizer: Words) -> Infill:
-    return Infill(problem=problem, tokenizer=tokenizer, prompts=STABLE)
+def make(problem: Problem, tokenizer: Words) -> MakeInfill:
+    """Return an infill with the same chance for every kind of place, if nothing else is said."""
+    even = {"kinds": dict.fromkeys(SiteKind, 1.0), "calls": 0.5, "bans": 0.5}
+    parts = {"problem": problem, "tokenizer": tokenizer, "prompts": STABLE, **even}
+    return lambda **other: Infill(**{**parts, **other})
+
+
+@pytest.fixture(scope="module")
+def infill(make: MakeInfill) -> Infill:
+    return make()
 
 
 def candidate(program: str, score: float = 0.1 + 0.2) -> Candidate:
@@ -153,10 +155,10 @@ def read(infill: Infill, program: str, gap: Gap, text: str, reason: str = "stop"
 def answered(
     infill: Infill, program: str, prompt: Prompt, text: str, reason: str = "stop"
 ) -> str | None:
-    (found,) = infill.parse(
+    (found,) = infill.parsing(
         parent=candidate(program), prompt=prompt, generation=generation(text, reason)
-    )
-    return found.program
+    )()
+    return None if found.program is None else found.program.text
 
 
 # What is asked
@@ -196,7 +198,7 @@ def test_the_same_proposal_gives_the_same_prompt(infill: Infill, name: str) -> N
 
 
 def test_chance_reaches_every_kind_of_place(infill: Infill) -> None:
-    tree = programs.parse(PLAIN)
+    tree = syntax.parse(PLAIN)
     assert tree is not None
     kinds = {(site.start, site.end, site.kind) for site in find_sites(PLAIN, tree)}
     seen = set()
@@ -208,21 +210,16 @@ def test_chance_reaches_every_kind_of_place(infill: Infill) -> None:
     assert seen == {*SiteKind, "call", "assignment to a name"}
 
 
-def test_a_kind_without_weight_is_not_chosen(
-    infill: Infill, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only = dict.fromkeys(SiteKind, 0.0) | {SiteKind.CONSTANT: 1.0}
-    monkeypatch.setattr(module, "KINDS", only)
+def test_a_kind_without_weight_is_not_chosen(make: MakeInfill) -> None:
+    infill = make(kinds=dict.fromkeys(SiteKind, 0.0) | {SiteKind.CONSTANT: 1.0})
     for seed in range(20):
         gap = gap_of(infill.compose(proposal(PLAIN, seed)))
         assert PLAIN[gap.start : gap.end] in {"1", "-2", "0", '"filtered_signal"'}
 
 
-def test_the_statement_cannot_end_the_head(problem: Problem, tokenizer: Words) -> None:
+def test_the_statement_cannot_end_the_head(make: MakeInfill, problem: Problem) -> None:
     statement = 'Write """f""" with \\ and \\N{x} and "quotes"'
-    operator = Infill(
-        problem=replace(problem, statement=statement), tokenizer=tokenizer, prompts=STABLE
-    )
+    operator = make(problem=replace(problem, statement=statement))
     head, _, rest = operator.compose(proposal(PARENTS["one-liner"])).text.partition("# score")
     assert head.count('"""') == 2
     assert head.startswith('"""') and head.endswith('\n"""\n\n')
@@ -230,18 +227,18 @@ def test_the_statement_cannot_end_the_head(problem: Problem, tokenizer: Words) -
     assert rest
 
 
-def test_a_minimising_problem_says_so(problem: Problem, tokenizer: Words) -> None:
+def test_a_minimising_problem_says_so(make: MakeInfill, problem: Problem) -> None:
     lower = replace(problem, direction=Direction.MINIMISE)
-    text = Infill(problem=lower, tokenizer=tokenizer, prompts=STABLE).compose(proposal(PLAIN)).text
+    text = make(problem=lower).compose(proposal(PLAIN)).text
     assert "Lower scores are better." in text
     assert "Higher" not in text
 
 
 @pytest.mark.parametrize("name", PARENTS)
 def test_what_is_banned_is_the_token_that_the_parent_goes_on_with(
-    infill: Infill, tokenizer: Words, monkeypatch: pytest.MonkeyPatch, name: str
+    make: MakeInfill, tokenizer: Words, name: str
 ) -> None:
-    monkeypatch.setattr(module, "BANS", 1.0)
+    infill = make(bans=1.0)
     program = PARENTS[name]
     bans = 0
     for seed in range(30):
@@ -256,38 +253,31 @@ def test_what_is_banned_is_the_token_that_the_parent_goes_on_with(
     assert bans
 
 
-def test_no_token_is_banned_without_chance(infill: Infill, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BANS", 0.0)
+def test_no_token_is_banned_without_chance(make: MakeInfill) -> None:
+    infill = make(bans=0.0)
     assert all(infill.compose(proposal(PLAIN, seed)).banned == () for seed in range(20))
 
 
-def test_a_prompt_never_outgrows_the_context(problem: Problem) -> None:
-    needed = [
-        len(prompt.token_ids) + prompt.max_tokens
-        for seed in range(20)
-        for prompt in [
-            Infill(problem=problem, tokenizer=Words(), prompts=STABLE).compose(
-                proposal(PLAIN, seed)
-            )
-        ]
-    ]
-    for seed, tokens in enumerate(needed):
-        tight = Infill(problem=problem, tokenizer=Words(max_model_len=tokens), prompts=STABLE)
+def test_a_prompt_never_outgrows_the_context(make: MakeInfill) -> None:
+    for seed in range(20):
+        whole = make(tokenizer=Words()).compose(proposal(PLAIN, seed))
+        tokens = len(whole.token_ids) + whole.max_tokens
+        tight = make(tokenizer=Words(max_model_len=tokens))
         prompt = tight.compose(proposal(PLAIN, seed))
         assert len(prompt.token_ids) + prompt.max_tokens == tokens
-        short = Infill(problem=problem, tokenizer=Words(max_model_len=tokens - 1), prompts=STABLE)
+        short = make(tokenizer=Words(max_model_len=tokens - 1))
         with pytest.raises(UserError, match=r"candidate p .*raise model\.max_model_len") as caught:
             short.compose(proposal(PLAIN, seed))
         assert "\n" not in str(caught.value)
 
 
-def test_the_longest_parent_fits(problem: Problem) -> None:
+def test_the_longest_parent_fits(make: MakeInfill) -> None:
     tokenizer = Words(max_model_len=600)
-    operator = Infill(problem=problem, tokenizer=tokenizer, prompts=STABLE)
+    operator = make(tokenizer=tokenizer)
     program = "def f(x):\n"
     while len(tokenizer.encode(program + "    x = x + 1\n")) <= operator.longest_parent:
         program += "    x = x + 1\n"
-    for seed in range(100):
+    for seed in range(30):
         prompt = operator.compose(proposal(program, seed))
         assert len(prompt.token_ids) + prompt.max_tokens <= 600
 
@@ -315,10 +305,8 @@ def test_a_parent_without_a_place_is_gone_on_with(infill: Infill, name: str) -> 
 
 
 @pytest.mark.parametrize("name", PARENTS)
-def test_the_parents_own_text_gives_the_parent(
-    infill: Infill, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(module, "MOST_LINES", 100)
+def test_the_parents_own_text_gives_the_parent(make: MakeInfill, name: str) -> None:
+    infill = make(most_lines=100)
     program = PARENTS[name]
     replaced = 0
     for seed in range(40):
@@ -343,7 +331,7 @@ def test_what_is_inserted_is_a_statement_in_its_block(infill: Infill, name: str)
             continue
         child = answered(infill, program, prompt, "pass\n")
         assert child is not None
-        lines, inserted = programs.source_lines(program), programs.source_lines(child)
+        lines, inserted = syntax.source_lines(program), syntax.source_lines(child)
         number = next(
             i
             for i, (a, b) in enumerate(zip(lines, inserted, strict=False))
@@ -360,9 +348,9 @@ def test_what_a_grammar_lets_through_makes_a_program_that_reads_what_is_there(
     infill: Infill, name: str
 ) -> None:
     program = PARENTS[name]
-    known = programs.parse(program)
+    known = syntax.parse(program)
     assert known is not None
-    undefined = programs.undefined_names(program, known)
+    undefined = syntax.read(program).undefined
     held = 0
     for seed in range(40):
         prompt = infill.compose(proposal(program, seed))
@@ -375,9 +363,9 @@ def test_what_a_grammar_lets_through_makes_a_program_that_reads_what_is_there(
         if program[gap.end : gap.end + 1] == "." and child is None:
             continue  # a number has no attributes
         assert child is not None, (written, gap)
-        tree = programs.parse(child)
+        tree = syntax.parse(child)
         assert tree is not None
-        assert programs.undefined_names(child, tree) == undefined, child
+        assert syntax.read(child).undefined == undefined, child
         if program[gap.end : gap.end + 1] != ".":
             whole = gap.before + written.strip() + gap.after
             assert child == program[: gap.start] + whole + program[gap.end :]
@@ -484,9 +472,8 @@ def test_the_most_lines_that_parse(
     assert child == (None if written is None else STATEMENT.replace("y = x", written))
 
 
-def test_no_more_lines_than_asked_for(infill: Infill, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_LINES", 2)
-    child = read(infill, STATEMENT, LINES, "y = 1\n    y = 2\n    y = 3\n    y = 4")
+def test_no_more_lines_than_asked_for(make: MakeInfill) -> None:
+    child = read(make(most_lines=2), STATEMENT, LINES, "y = 1\n    y = 2\n    y = 3\n    y = 4")
     assert child == STATEMENT.replace("y = x", "y = 1\n    y = 2")
 
 
@@ -497,26 +484,25 @@ def test_an_assignment_is_written_around_the_answer(infill: Infill) -> None:
     assert child == STATEMENT.replace("return", "y = np.exp(y)\n    return")
 
 
-@pytest.mark.parametrize("whole_lines", [False, True])
 @pytest.mark.parametrize("unit", ["(", "-", "1+", "x ", "'", "\n", "[](){}", "x.", "not ", "\\"])
-def test_a_huge_answer_takes_no_long_time(infill: Infill, unit: str, whole_lines: bool) -> None:
-    gap = replace(HOLE, whole_lines=whole_lines)
-    began = time.perf_counter()
-    read(infill, EXPRESSION, gap, unit * 20_000, "length")
-    assert time.perf_counter() - began < 5
+def test_of_a_huge_answer_only_the_start_is_tried(infill: Infill, unit: str) -> None:
+    """Each token of an expression may cost a parse, and each of a few lines."""
+    child = read(infill, EXPRESSION, HOLE, unit * 20_000, "length")
+    assert child is None or len(child) < len(EXPRESSION) + 400
+    lines = read(infill, EXPRESSION, replace(HOLE, whole_lines=True), unit * 20_000, "length")
+    assert lines is None or syntax.parse(lines) is not None
 
 
 @given(
     text=st.text(max_size=60), whole_lines=st.booleans(), reason=st.sampled_from(["stop", "length"])
 )
-@settings(max_examples=200, deadline=None)
 def test_an_answer_gives_a_program_that_parses_or_none(
     infill: Infill, text: str, whole_lines: bool, reason: str
 ) -> None:
     gap = replace(LINES, whole_lines=whole_lines)
     child = read(infill, STATEMENT, gap, text, reason)
     if child is not None:
-        assert programs.parse(child) is not None
+        assert syntax.parse(child) is not None
         written = child[gap.start : len(child) - (len(STATEMENT) - gap.end)]
         assert written.strip()
         assert text.lstrip(" ").startswith(written)
@@ -525,4 +511,6 @@ def test_an_answer_gives_a_program_that_parses_or_none(
 
 def test_the_prompt_of_another_operator_is_refused(infill: Infill) -> None:
     with pytest.raises(ValueError, match="not a prompt of this operator"):
-        infill.parse(parent=candidate(PLAIN), prompt=prompt_of(None), generation=generation("x"))
+        infill.parsing(
+            parent=candidate(PLAIN), prompt=prompt_of(None), generation=generation("x")
+        )()

@@ -73,8 +73,8 @@ def read(operator: Operator, proposal: Proposal, text: str) -> str | None:
         llm_seconds=0.0,
     )
     prompt = operator.compose(proposal)
-    (found,) = operator.parse(parent=proposal.parent, prompt=prompt, generation=generation)
-    return found.program
+    (found,) = operator.parsing(parent=proposal.parent, prompt=prompt, generation=generation)()
+    return None if found.program is None else found.program.text
 
 
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT])

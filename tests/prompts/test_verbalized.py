@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from words import STABLE, Words
 
-from engine.bounds import MOST_CHILDREN
+from engine import syntax
 from engine.core import (
     Attempt,
     Candidate,
@@ -25,7 +25,7 @@ from engine.core import (
 )
 from engine.problem import load_problem, shipped
 from engine.prompts import Operator, make_operators
-from engine.settings import PromptSettings
+from engine.settings import MOST_CHILDREN, PromptSettings
 
 CLASSIC = replace(STABLE, layout="classic")
 TRANSCRIPT = replace(STABLE, layout="transcript")
@@ -74,7 +74,7 @@ def read(operator: Operator, text: str, *, k: int = 4, reason: str = "stop") -> 
         llm_seconds=0.0,
     )
     prompt = operator.compose(replace(PROPOSAL, k=k))
-    return list(operator.parse(parent=PARENT, prompt=prompt, generation=generation))
+    return list(operator.parsing(parent=PARENT, prompt=prompt, generation=generation)())
 
 
 def listed(*codes: str) -> str:
@@ -148,7 +148,7 @@ def test_the_longest_parent_fits_whatever_k_is(problem: Problem, prompts: Prompt
 
 def test_the_programs_of_an_answer_come_in_its_order(problem: Problem) -> None:
     operator = made(problem)
-    expected = [Parsed(program=each, probability=0.25) for each in (ONE, TWO)]
+    expected = [Parsed(program=syntax.read(each), probability=0.25) for each in (ONE, TWO)]
     assert read(operator, listed(ONE, TWO)) == expected
     # The first K are kept.
     assert read(operator, listed(ONE, TWO, ONE), k=2) == expected
@@ -176,8 +176,9 @@ def test_an_entry_is_a_program_or_a_child_without_one(
     problem: Problem, code: str, program: str | None
 ) -> None:
     first, second = read(made(problem), listed(code, TWO))
-    assert first == Parsed(program=program, probability=0.25)
-    assert second.program == TWO
+    expected = None if program is None else syntax.read(program)
+    assert first == Parsed(program=expected, probability=0.25)
+    assert second.program == syntax.read(TWO)
 
 
 def test_nothing_ends_an_answer_early(problem: Problem) -> None:

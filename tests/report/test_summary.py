@@ -19,6 +19,7 @@ from engine.core import (
     Miss,
     Problem,
     Refusal,
+    SwitchedOff,
     UserError,
 )
 from engine.problem import load_problem
@@ -31,12 +32,11 @@ from engine.store import (
     GivenUp,
     Recorded,
     RunHistory,
-    ScreenOff,
     Session,
     Verdict,
 )
-from engine.timeline import Timeline
-from engine.timeline_file import TIMELINE, Activity
+from engine.syntax import read
+from engine.timeline import TIMELINE, Activity, Timeline
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def child(index: int, refusal: Refusal | None, **tokens: float) -> Child:
         completion="",
         completion_ids=(5,) * int(tokens["generated"]),
         finish_reason="stop",
-        program=None if refusal is Refusal.UNPARSED else f"x = {index}  # ½\n",
+        program=None if refusal is Refusal.UNPARSED else read(f"x = {index}  # ½\n"),
         refusal=refusal,
         prompt_tokens=100,
         cached_prompt_tokens=int(tokens["cached"]),
@@ -78,7 +78,9 @@ def child(index: int, refusal: Refusal | None, **tokens: float) -> Child:
 def verdict(name: str, score: float | None, seconds: float) -> Verdict:
     failure = None if score is not None else Failure.TIMEOUT
     evaluation = Evaluation(score=score, failure=failure, seconds=seconds)
-    return Verdict.of(name, evaluation, program="x = -1\n" if name == INITIAL else None)
+    return Verdict(
+        candidate=name, evaluation=evaluation, program="x = -1\n" if name == INITIAL else None
+    )
 
 
 def history_of(problem: Problem, *events: tuple[int, float, Event]) -> RunHistory:
@@ -121,15 +123,6 @@ def history(problem: Problem) -> RunHistory:
     )
 
 
-def test_islands_that_were_opened_and_called_are_counted(
-    settings: RunSettings, problem: Problem, history: RunHistory
-) -> None:
-    (call,) = history.calls.values()
-    later = replace(call, iteration=1, island=2)
-    history.fold(Recorded(session=1, elapsed=5.0, event=later))
-    assert summarise(settings=settings, problem=problem, history=history)["islands"] == 3
-
-
 def test_the_figures_are_the_sums_of_what_was_recorded(
     settings: RunSettings, problem: Problem, history: RunHistory
 ) -> None:
@@ -157,7 +150,6 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "cached_prompt_tokens": 288,
         "hit_rate": 288 / 400,
         "computed_prompt_tokens": {"alignment": 16, "cold": 96},
-        "warmer_parents": {"calls": 0, "score_given_up": 0, "tokens_saved": 0},
         "speculation": {
             "guesses": 0,
             "hits": 0,
@@ -185,8 +177,8 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
 def test_what_cheap_stages_did_is_in_the_summary(
     settings: RunSettings, problem: Problem, history: RunHistory
 ) -> None:
-    screened = Verdict.of("0.4", Evaluation(score=None, failure=Failure.SCREENED))
-    off = ScreenOff(stage="quick", iteration=5, correlation=0.1, error=0.2, pairs=64)
+    screened = Verdict(candidate="0.4", evaluation=Evaluation(score=None, failure=Failure.SCREENED))
+    off = SwitchedOff(stage="quick", iteration=5, correlation=0.1, error=0.2, pairs=64)
     for event in (child(4, None, cached=0, generated=1, seconds=0.0), screened, off):
         history.fold(Recorded(session=1, elapsed=5.0, event=event))
     summary = summarise(settings=settings, problem=problem, history=history)
@@ -313,10 +305,12 @@ def test_the_clock_of_a_run_is_in_its_summary(
 ) -> None:
     now = 0
     with Timeline(tmp_path / TIMELINE, clock=lambda: now) as timeline:
-        timeline.evaluator(0).add(Activity.EVALUATE, start=0, end=500)
+        evaluator = timeline.evaluator(0)
         with timeline.model.begin(Activity.STEP):
-            now = 750
-        now = 1000
+            now = 500_000
+            evaluator.add(Activity.EVALUATE, 500e-6)
+            now = 750_000
+        now = 1_000_000
     summary = write_results(
         folder=tmp_path, settings=settings, problem=problem, history=history, ended_by=None
     )

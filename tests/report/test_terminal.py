@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure
+from engine.core import INITIAL, Direction, Evaluation, Failure, SwitchedOff
 from engine.report import Display, print_result
-from engine.store import Recorded, RunHistory, ScreenOff, Session, Verdict
+from engine.store import Recorded, RunHistory, Session, Verdict
 
 TITLE = "brood · signal · runs[/red]/[bold]x[/bold]" + "-" * 80
 
@@ -25,7 +25,7 @@ def history() -> RunHistory:
 
 def take(history: RunHistory, name: str, score: float) -> None:
     evaluation = Evaluation(score=score, failure=None)
-    event = Verdict.of(name, evaluation, program="x = 1\n")
+    event = Verdict(candidate=name, evaluation=evaluation, program="x = 1\n")
     history.fold(Recorded(session=0, elapsed=1.0, event=event))
 
 
@@ -78,8 +78,10 @@ def test_the_line_says_what_cheap_stages_do(
     take(history, INITIAL, 0.25)
     with Display(settings=settings, history=history, title=TITLE) as display:
         display.update()
-        screened = Verdict.of("0.1", Evaluation(score=None, failure=Failure.SCREENED))
-        off = ScreenOff(stage="quick", iteration=1, correlation=0.126, error=0.1, pairs=64)
+        screened = Verdict(
+            candidate="0.1", evaluation=Evaluation(score=None, failure=Failure.SCREENED)
+        )
+        off = SwitchedOff(stage="quick", iteration=1, correlation=0.126, error=0.1, pairs=64)
         for event in (screened, off):
             history.fold(Recorded(session=0, elapsed=1.0, event=event))
     first, last = capsys.readouterr().out.splitlines()[1:]

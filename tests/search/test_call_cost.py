@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.search.call_cost import CallCost
-from engine.search.width import IterationOutcome
+from engine.search.widths import IterationOutcome
+from engine.search.widths.call_cost import CallCost
 
 CPU = (1e-3, 15e-3, 1.5e-3)  # seconds a token of prefill, a step, a token of decode
 GPU = (1e-4, 20e-3, 5e-5)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from engine.search.cost_aware import CostAwareWidth
-from engine.search.width import IterationOutcome
+from engine.search.widths import IterationOutcome
+from engine.search.widths.cost_aware import CostAwareSettings, CostAwareWidth
 
 K_MAX = 32
 
 
 def policy(*, k_min: int = 1, k_max: int = K_MAX, seed: int = 0, island: int = 0) -> CostAwareWidth:
-    return CostAwareWidth(k_min=k_min, k_max=k_max, seed=seed, island=island)
+    settings = CostAwareSettings(policy="cost_aware", k_min=k_min, k_max=k_max)
+    return settings.make(k=8, seed=seed, island=island)
 
 
 def outcome(
@@ -180,7 +181,6 @@ def outcomes(draw: st.DrawFn) -> list[IterationOutcome]:
 
 
 @pytest.mark.filterwarnings("error")
-@settings(max_examples=40, deadline=None)
 @given(outcomes(), st.integers(1, 40), st.integers(0, 40), st.integers(0, 2**63 - 1))
 def test_it_keeps_to_its_bounds_and_a_replay_goes_on_alike(
     told: list[IterationOutcome], k_min: int, more: int, seed: int

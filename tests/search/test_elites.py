@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction, Feature
-from engine.search.elites import Elites
+from engine.search.archive import Elites
 from engine.search.features import Cell
 
 # Cells: [0, 1), [1, 2), [2, 3) and [3, 4].
@@ -25,8 +25,8 @@ class Island:
         self._cells[name] = None if lag is None else (FEATURES[0].bin(lag),)
         return Candidate(id=name, program="x", score=score)
 
-    def welcome(self, name: str, score: float, lag: float, *, iteration: int = -1) -> None:
-        self.elites.welcome((iteration, 0, name), self._made(name, score, lag))
+    def receive(self, name: str, score: float, lag: float, *, iteration: int = -1) -> None:
+        self.elites.receive((iteration, 0, name), self._made(name, score, lag))
 
     def tell(self, name: str, score: float, lag: float | None) -> None:
         iteration, index = map(int, name.split("."))
@@ -40,7 +40,7 @@ class Island:
 @pytest.fixture
 def island() -> Island:
     made = Island()
-    made.welcome("initial", 1.0, 0.5)
+    made.receive("initial", 1.0, 0.5)
     return made
 
 
@@ -71,16 +71,16 @@ def test_a_guest_is_a_parent_and_counts_for_what_is_compared_at_once(island: Isl
     island.tell("4.0", 0.5, 2.5)
     island.tell("4.1", 0.9, 2.5)
     assert island.elites.taken_over(4) == 2
-    island.welcome("3.0", 0.7, 2.1, iteration=3)
+    island.receive("3.0", 0.7, 2.1, iteration=3)
     assert island.names == ["initial", "4.1"]
     assert island.elites.taken_over(4) == 1
-    island.welcome("3.1", 0.95, 2.2, iteration=3)
+    island.receive("3.1", 0.95, 2.2, iteration=3)
     assert (island.names, island.elites.taken_over(4)) == (["initial", "3.1"], 0)
 
 
 def test_smaller_scores_take_over_where_they_are_minimised() -> None:
     island = Island(direction=Direction.MINIMISE)
-    island.welcome("initial", 1.0, 0.5)
+    island.receive("initial", 1.0, 0.5)
     island.tell("0.0", 2.0, 0.1)
     island.tell("0.1", 0.5, 0.1)
     assert (island.names, island.elites.taken_over(0)) == (["0.1"], 1)

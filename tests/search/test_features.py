@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.core import Evaluation, Failure, Feature, UserError
 from engine.search.features import MEASURES, cell_of, dimensions, measure
+from engine.syntax import read
 
 PROGRAM = """
 def run(n):
@@ -24,7 +25,7 @@ def run(n):
 
 
 def test_what_is_measured() -> None:
-    measured = measure(PROGRAM, metrics={"score": 0.5, "snr": 3.0})
+    measured = measure(read(PROGRAM), metrics={"score": 0.5, "snr": 3.0})
     assert measured["characters"] == len(PROGRAM)
     assert measured["loops"] == 3  # for, while, and the one of the comprehension
     assert measured["branches"] == 2  # if, and the conditional expression
@@ -35,24 +36,26 @@ def test_what_is_measured() -> None:
 
 def test_nodes_and_depth_by_hand() -> None:
     # Module, Assign, Name, Store, BinOp, Constant, Add, Constant; three of them below each other.
-    measured = measure("x = 1 + 2", metrics={})
+    measured = measure(read("x = 1 + 2"), metrics={})
     assert (measured["nodes"], measured["depth"]) == (8, 3)
-    assert measure("", metrics={})["depth"] == 0
+    assert measure(read(""), metrics={})["depth"] == 0
 
 
 def test_layout_and_comments_count_for_the_length_alone() -> None:
-    one, other = (measure(text, metrics={}) for text in ("x=1", "# why\nx  =  1  # because\n"))
+    one, other = (
+        measure(read(text), metrics={}) for text in ("x=1", "# why\nx  =  1  # because\n")
+    )
     assert one.pop("characters") < other.pop("characters")
     assert one == other
 
 
 def test_a_metric_never_hides_what_is_measured() -> None:
-    assert measure("x = 1", metrics={"calls": 99.0})["calls"] == 0
+    assert measure(read("x = 1"), metrics={"calls": 99.0})["calls"] == 0
 
 
 @pytest.mark.parametrize("program", ["x = = 1", "x\x00", "(" * 300 + ")" * 300, "\ud800"])
 def test_of_what_is_no_program_the_metrics_are_left(program: str) -> None:
-    assert measure(program, metrics={"snr": 3.0, "nodes": 4.0}) == {"snr": 3.0}
+    assert measure(read(program), metrics={"snr": 3.0, "nodes": 4.0}) == {"snr": 3.0}
 
 
 # A program's cell.
@@ -68,10 +71,10 @@ def scored(**metrics: float) -> Evaluation:
 
 
 def test_a_cell_is_one_bin_of_each_feature_in_their_order() -> None:
-    assert cell_of(PROGRAM, scored(snr=0.0, score=9.0), features=GRID) == (3, 1)
-    assert cell_of(PROGRAM, scored(snr=-math.inf), features=GRID) == (3, 0)
-    assert cell_of("x = 1", scored(snr=math.inf), features=GRID[::-1]) == (1, 0)
-    assert cell_of("x = 1", scored(), features=()) == ()
+    assert cell_of(read(PROGRAM), scored(snr=0.0, score=9.0), features=GRID) == (3, 1)
+    assert cell_of(read(PROGRAM), scored(snr=-math.inf), features=GRID) == (3, 0)
+    assert cell_of(read("x = 1"), scored(snr=math.inf), features=GRID[::-1]) == (1, 0)
+    assert cell_of(read("x = 1"), scored(), features=()) == ()
 
 
 @pytest.mark.parametrize(
@@ -81,13 +84,13 @@ def test_a_cell_is_one_bin_of_each_feature_in_their_order() -> None:
 def test_where_a_feature_is_missing_there_is_no_cell(
     program: str, metrics: dict[str, float]
 ) -> None:
-    assert cell_of(program, scored(**metrics), features=GRID) is None
+    assert cell_of(read(program), scored(**metrics), features=GRID) is None
 
 
 def test_without_an_archive_or_a_score_there_is_no_cell() -> None:
     failed = Evaluation(score=None, failure=Failure.ERROR, metrics={"snr": 0.0})
-    assert cell_of("x = 1", failed, features=GRID) is None
-    assert cell_of("x = 1", scored(snr=0.0), features=None) is None
+    assert cell_of(read("x = 1"), failed, features=GRID) is None
+    assert cell_of(read("x = 1"), scored(snr=0.0), features=None) is None
 
 
 # Which features an archive has.

@@ -1,4 +1,4 @@
-"""An island: the order of its candidates, its window, its guests, and what it sends."""
+"""An island: the order of its candidates, its window, its migrants, and what it sends."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from collections.abc import Sequence
 import pytest
 
 from engine.core import INITIAL, Candidate, Direction, Pending
-from engine.search import FIRST_ITERATION, Entry, IterationOutcome
 from engine.search.island import Island
-from engine.search.parents import Child as ToldChild
-from engine.search.parents import Draw, ParentOutcome, ParentPolicy, make_policy
-from engine.search.width import FixedWidth, TurboEvolveWidth, WidthPolicy
+from engine.search.parents import Draw, Offspring, ParentOutcome, ParentPolicy
+from engine.search.parents.power import PowerSettings
+from engine.search.population import FIRST_ITERATION, Entry
+from engine.search.widths import IterationOutcome, WidthPolicy
+from engine.search.widths.fixed import FixedWidth
+from engine.search.widths.turboevolve import TurboEvolveWidth
 from engine.search.window import Window
+from engine.syntax import read
 
 
 def entry(name: str, *, program: str = "", parent: str = INITIAL, island: int = 0) -> Entry:
     iteration, index = map(int, name.split("."))
     return Entry(
         id=name,
-        program=program or f"x = {name}",
+        program=read(program or f"x = {name}"),
         iteration=iteration,
         index=index,
         island=island,
@@ -30,7 +33,7 @@ def entry(name: str, *, program: str = "", parent: str = INITIAL, island: int = 
 
 
 def scored(of: Entry, score: float) -> Candidate:
-    return Candidate(id=of.id, program=of.program, score=score)
+    return Candidate(id=of.id, program=of.program.text, score=score)
 
 
 def outcome(iteration: int, *, improved: int = 0) -> IterationOutcome:
@@ -62,7 +65,7 @@ def new_island(
     return Island(
         window=window,
         width=width or FixedWidth(k=4),
-        parents=parents or make_policy("rank", direction=direction),
+        parents=parents or PowerSettings(policy="power", gamma=1.0).make(direction=direction),
         direction=direction,
     )
 
@@ -83,7 +86,7 @@ def test_candidates_and_pending_programs_stand_in_their_order_whatever_came_firs
         island = new_island()
         for each in order:
             island.admit(each)
-        assert island.pending == tuple(Pending(id=e.id, program=e.program) for e in entries)
+        assert island.pending == tuple(Pending(id=e.id, program=e.program.text) for e in entries)
         for each in order[::-1]:
             island.tell(each, scored(each, 0.5))
         assert ids(island.candidates) == ["2.0", "2.9", "2.10", "11.0"]
@@ -93,7 +96,7 @@ def test_candidates_and_pending_programs_stand_in_their_order_whatever_came_firs
 def test_a_verdict_without_a_score_ends_the_wait_and_makes_no_candidate() -> None:
     island = new_island()
     grow(island, "0.0", None)
-    assert island.candidates == [] and island.pending == ()
+    assert not island.candidates and island.pending == ()
 
 
 def test_an_iteration_joins_the_window_when_it_is_over() -> None:
@@ -155,7 +158,7 @@ def test_an_iteration_with_a_program_without_a_verdict_is_not_over() -> None:
 
 def test_the_initial_program_opens_the_window_and_is_never_sent() -> None:
     island = new_island()
-    first = Entry(id=INITIAL, program="x = 0")
+    first = Entry(id=INITIAL, program=read("x = 0"))
     assert first.iteration == FIRST_ITERATION
     island.begin_with(first, scored(first, 9.0))
     grow(island, "0.0", 0.5)
@@ -167,9 +170,9 @@ def test_the_initial_program_opens_the_window_and_is_never_sent() -> None:
 def test_a_guest_is_a_candidate_in_its_place_but_not_shown_and_not_sent_on() -> None:
     island = new_island()
     grow(island, "2.0", 0.5)
-    guest = entry("1.3", island=1)
+    migrant = entry("1.3", island=1)
     for _ in range(2):  # the second time changes nothing
-        island.welcome(guest, scored(guest, 9.0))
+        island.receive(migrant, scored(migrant, 9.0))
         assert ids(island.candidates) == ["1.3", "2.0"]
     island.finish(outcome(2))
     assert ids(island.shown) == ["2.0"]
@@ -207,26 +210,18 @@ def test_migrants_are_the_best_of_equal_ones_the_shorter_and_then_the_first(
         ]
 
 
-def test_the_last_parent_is_that_of_the_latest_iteration() -> None:
-    island = new_island()
-    assert island.last_parent is None
-    for name, parent in (("3.0", "a"), ("5.1", "b"), ("5.0", "b"), ("4.0", "c")):
-        island.admit(entry(name, parent=parent))
-    assert island.last_parent == "b"
-
-
 class Listener:
     """A parent policy that takes the last candidate and remembers what it was told."""
 
     def __init__(self) -> None:
-        self.guests: list[str] = []
+        self.migrants: list[str] = []
         self.told: list[ParentOutcome] = []
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         return Draw(candidate=candidates[-1], rule="last")
 
-    def welcome(self, candidate: Candidate) -> None:
-        self.guests.append(candidate.id)
+    def receive(self, candidate: Candidate) -> None:
+        self.migrants.append(candidate.id)
 
     def tell(self, outcome: ParentOutcome) -> None:
         self.told.append(outcome)
@@ -235,21 +230,54 @@ class Listener:
 def test_the_parent_policy_learns_of_guests_and_of_iterations_that_are_over() -> None:
     listener = Listener()
     island = new_island(parents=listener)
-    first = Entry(id=INITIAL, program="x = 0")
+    first = Entry(id=INITIAL, program=read("x = 0"))
     island.begin_with(first, scored(first, 0.0))
     for name, score in (("1.2", 0.5), ("1.0", None)):  # in whatever order they finish
         grow(island, name, score)
     assert listener.told == []
     island.finish(outcome(1))
-    guest = entry("2.0", island=3)
+    migrant = entry("2.0", island=3)
     for _ in range(2):
-        island.welcome(guest, scored(guest, 0.25))
+        island.receive(migrant, scored(migrant, 0.25))
     island.finish(outcome(4))  # all its children were refused
-    children = (ToldChild(id="1.0", score=None), ToldChild(id="1.2", score=0.5))
+    children = (Offspring(id="1.0", score=None), Offspring(id="1.2", score=0.5))
     assert listener.told == [
         ParentOutcome(iteration=1, parent=INITIAL, children=children),
         ParentOutcome(iteration=4, parent=INITIAL, children=()),
     ]
-    assert listener.guests == [INITIAL, "2.0"]
+    assert listener.migrants == [INITIAL, "2.0"]
     drawn = island.choose(u=0.5, key=1)
     assert (drawn.candidate.id, drawn.rule) == ("2.0", "last")
+
+
+def improved(island: Island, iteration: int, *scores: float | None) -> int:
+    """Return how many of an iteration's children improve an island, and finish it."""
+    for index, score in enumerate(scores):
+        grow(island, f"{iteration}.{index}", score)
+    count = island.improved(iteration)
+    island.finish(outcome(iteration))
+    return count
+
+
+def test_without_an_archive_better_is_better_than_all_that_the_island_made_before() -> None:
+    island, first = new_island(), Entry(id=INITIAL, program=read("x = 0"))
+    island.begin_with(first, scored(first, 0.5))
+    # Siblings are compared with what was there before them.
+    assert improved(island, 0, 0.75, None, 0.625, 0.5) == 2
+    assert improved(island, 1, 0.625, 0.75) == 0
+    sent = entry("2.0", island=1)
+    island.receive(sent, scored(sent, 0.9))  # made elsewhere
+    assert improved(island, 3, 0.8, 0.7) == 1
+
+
+def test_less_is_better_where_the_score_is_minimised() -> None:
+    island, first = new_island(direction=Direction.MINIMISE), Entry(id=INITIAL, program=read("x"))
+    island.begin_with(first, scored(first, 0.5))
+    assert improved(island, 0, 0.75, 0.25) == 1
+
+
+def test_an_island_that_began_with_nothing_improves_with_its_first_score() -> None:
+    island = new_island()
+    assert improved(island, 0, None) == 0
+    assert improved(island, 1, 0.25, 0.125) == 2
+    assert improved(island, 2, 0.125) == 0

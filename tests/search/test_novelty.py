@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from engine.core import Candidate, Pending
-from engine.embedding import KeptEmbeddings, NGramEmbedder, Vectors
-from engine.search.novelty import Novelty
+from engine.embedding import Vectors
+from engine.search.novelty.cosine import Cosine
+
+DEGREES = {"new": 0.0, "near": 5.0, "far": 60.0, "across": 180.0, "copy": 0.0, "empty": None}
 
 
-class Laid:
-    """An embedder that gives each text the direction that a table has for it, in degrees."""
+def laid(programs: Sequence[str]) -> Vectors:
+    """Return for each text the direction that the table has for it."""
 
-    dimensions = 2
-
-    def __init__(self, degrees: Mapping[str, float | None]) -> None:
-        self._degrees = degrees
-
-    def embed(self, programs: Sequence[str]) -> Vectors:
-        rows = [self._row(self._degrees[text]) for text in programs]
-        return np.array(rows, dtype=np.float32)
-
-    def _row(self, degrees: float | None) -> tuple[float, float]:
+    def row(degrees: float | None) -> tuple[float, float]:
         if degrees is None:
             return 0.0, 0.0
         return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
 
-
-TABLE = {"new": 0.0, "near": 5.0, "far": 60.0, "across": 180.0, "copy": 0.0, "empty": None}
+    return np.array([row(DEGREES[text]) for text in programs], dtype=np.float32)
 
 
 def island(*names: str) -> list[Candidate | Pending]:
@@ -41,8 +33,8 @@ def island(*names: str) -> list[Candidate | Pending]:
 THRESHOLD = 0.99  # ShinkaEvolve's
 
 
-def novelty(threshold: float = THRESHOLD) -> Novelty:
-    return Novelty(embedder=Laid(TABLE), threshold=threshold)
+def novelty(threshold: float = THRESHOLD) -> Cosine:
+    return Cosine(threshold=threshold, embed=laid)
 
 
 def rejected_for(
@@ -86,19 +78,13 @@ def test_what_has_no_direction_is_like_nothing() -> None:
     assert rejected_for("empty", island("empty", "new"), threshold=-1e-9) == "id empty"
 
 
-@pytest.mark.parametrize("threshold", [-1.0, -2.0, math.nan])
-def test_the_threshold_is_checked(threshold: float) -> None:
-    with pytest.raises(ValueError, match="above -1"):
-        novelty(threshold)
-
-
 def test_with_real_programs() -> None:
     parent = (
         "def smooth(x, width=5):\n    return [sum(x[i : i + width]) / width for i in range(9)]\n"
     )
     renamed = parent.replace("width=5", "width = 5")
     other = "import math\n\ndef smooth(x):\n    while len(x) > 3:\n        x.pop()\n    return x\n"
-    rule = Novelty(embedder=KeptEmbeddings(NGramEmbedder(), most=8), threshold=THRESHOLD)
+    rule = Cosine(threshold=THRESHOLD)
     known = [
         Candidate(id="other", program=other, score=0.5),
         Candidate(id="parent", program=parent, score=0.5),

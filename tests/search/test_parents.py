@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction
-from engine.search.parents import best_of, make_policy, normalised
-from engine.settings import ParentSettings
+from engine.search.parents import ParentSettings, best_of, normalised
+from engine.search.parents.hybrid import HybridSettings
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
-WEIGHTED = ParentSettings(policy="hybrid", p_elite=0.0, p_uniform=0.0, gamma=1.0, epsilon=0.001)
+WEIGHTED = HybridSettings(policy="hybrid", p_elite=0.0, p_uniform=0.0, gamma=1.0, epsilon=0.001)
 DRAWS = 4000
 
 
@@ -45,15 +45,7 @@ def drawn(
     u: float,
     key: np.int64 | int,
 ) -> Candidate:
-    policy = make_policy(
-        "hybrid",
-        direction=direction,
-        p_elite=settings.p_elite,
-        p_uniform=settings.p_uniform,
-        gamma=settings.gamma,
-        epsilon=settings.epsilon,
-    )
-    return policy.choose(among, u=u, key=int(key)).candidate
+    return settings.make(direction=direction).choose(among, u=u, key=int(key)).candidate
 
 
 def close(frequency: list[float], probability: list[float]) -> bool:
@@ -106,7 +98,7 @@ def test_weighted_choice(gamma: float, epsilon: float, probabilities: list[float
 
 
 def test_the_three_ways_are_mixed_as_their_shares_say() -> None:
-    settings = ParentSettings(policy="hybrid", p_elite=0.3, p_uniform=0.4, gamma=1.0, epsilon=0.1)
+    settings = HybridSettings(policy="hybrid", p_elite=0.3, p_uniform=0.4, gamma=1.0, epsilon=0.1)
     # 0.3 greedy + 0.4 uniform + 0.3 weighted (0.1, 0.5, 1) / 1.6
     expected = [
         0.4 / 3 + 0.3 * 0.1 / 1.6,
@@ -138,7 +130,7 @@ def test_the_only_candidate_is_always_the_parent() -> None:
 # The same u and key, among other candidates.
 
 
-MIXED = ParentSettings(policy="hybrid", p_elite=0.25, p_uniform=0.25, gamma=2.0, epsilon=0.1)
+MIXED = HybridSettings(policy="hybrid", p_elite=0.25, p_uniform=0.25, gamma=2.0, epsilon=0.1)
 
 
 @pytest.mark.parametrize("direction", Direction)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import INITIAL, Attempt, Candidate, Evaluation, Failure, Turn
-from engine.search import Entry
-from engine.search.population import Population
+from engine.search.population import Entry, Population
+from engine.syntax import read
 
 
 def program(name: str) -> str:
@@ -29,7 +29,7 @@ def entry(name: str, parent: str, *, operator: str = "rewrite", island: int = 0)
     iteration, index = map(int, name.split("."))
     return Entry(
         id=name,
-        program=program(name),
+        program=read(program(name)),
         iteration=iteration,
         index=index,
         island=island,
@@ -41,7 +41,7 @@ def entry(name: str, parent: str, *, operator: str = "rewrite", island: int = 0)
 
 
 GROWN = (
-    (Entry(id=INITIAL, program=program(INITIAL)), valid(0.5)),
+    (Entry(id=INITIAL, program=read(program(INITIAL))), valid(0.5)),
     (entry("0.0", INITIAL), failed("a")),
     (entry("0.1", INITIAL, operator="diff"), failed("b")),
     (entry("1.0", INITIAL), failed("c")),
@@ -142,20 +142,9 @@ def test_failures_are_those_of_one_island() -> None:
     assert [shown(turn)[3] for turn in population.lineage("6.0", failures=9)] == ["x", ""]
 
 
-def test_candidates_stand_in_the_order_of_their_iterations_and_numbers() -> None:
-    population = Population()
-    names = ["10.0", "2.10", "2.9", "0.0", "2.0"]
-    for name in names:
-        population.admit(entry(name, INITIAL))
-        population.tell(name, valid(0.5))
-    expected = ["0.0", "2.0", "2.9", "2.10", "10.0"]
-    assert [each.id for each in population.candidates()] == expected
-
-
 @given(st.permutations(range(len(GROWN))))
 def test_the_order_of_admission_and_of_verdicts_does_not_matter(order: list[int]) -> None:
     one, other = grown(), grown(order=order)
-    assert one.candidates() == other.candidates()
     for name in (INITIAL, "1.1", "3.0"):
         assert shown_failures(one, name) == shown_failures(other, name)
         assert one.lineage(name, failures=2) == other.lineage(name, failures=2)
@@ -168,7 +157,6 @@ def test_admitting_and_telling_say_whether_it_is_new() -> None:
     assert population.entry("0.0").parent == INITIAL
     assert population.tell("0.0", failed("a"))
     assert not population.tell("0.0", valid(1.0))
-    assert population.candidates() == []
     with pytest.raises(KeyError, match="never admitted"):
         population.tell("0.1", valid(1.0))
     with pytest.raises(ValueError, match="no valid candidate"):
@@ -183,7 +171,7 @@ def test_each_turn_of_a_lineage_leads_to_the_next(
     children: list[tuple[int, bool, float]], most: int
 ) -> None:
     population = Population()
-    population.admit(Entry(id=INITIAL, program=program(INITIAL)))
+    population.admit(Entry(id=INITIAL, program=read(program(INITIAL))))
     population.tell(INITIAL, valid(0.0))
     parents = {INITIAL: ""}
     for number, (choice, is_valid, score) in enumerate(children):
@@ -193,7 +181,7 @@ def test_each_turn_of_a_lineage_leads_to_the_next(
         population.tell(name, valid(score) if is_valid else failed("no"))
         if is_valid:
             parents[name] = parent
-    for candidate in population.candidates():
+    for candidate in map(population.candidate, parents):
         turns = population.lineage(candidate.id, failures=most)
         results: list[Candidate] = [*(turn.candidate for turn in turns[1:]), candidate]
         for turn, result in zip(turns, results, strict=False):

@@ -9,12 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from engine.search import race
-from engine.search.race import inside_unit, uniforms, winner
+from engine.search.race import hashes_of, inside_unit, uniforms, winner
 
 RACES = 6000
+
+
+def won(ids: list[str], log_weights: NDArray[np.float64], *, key: int) -> int:
+    """Return the place of the winner among the contestants of these ids."""
+    return winner(hashes_of(ids), log_weights, key=key)
+
+
+def times(ids: list[str], *, key: int) -> NDArray[np.float64]:
+    """Return E of each contestant."""
+    return -np.log(uniforms(hashes_of(ids), key=key))
 
 
 def chi_square(counts: list[int], shares: list[float]) -> float:
@@ -27,7 +37,7 @@ def chi_square(counts: list[int], shares: list[float]) -> float:
 
 def wins(ids: list[str], weights: list[float], keys: list[int]) -> list[int]:
     logs = np.log(weights)
-    counts = Counter(winner(ids, logs, key=key) for key in keys)
+    counts = Counter(won(ids, logs, key=key) for key in keys)
     return [counts[place] for place in range(len(ids))]
 
 
@@ -45,8 +55,8 @@ def test_each_wins_as_often_as_its_weight_says(weights: list[float], first: int)
 
 def test_races_of_neighbouring_keys_have_nothing_to_do_with_each_other() -> None:
     ids = ["0.0", "0.1", "0.2"]
-    won = [winner(ids, np.zeros(3), key=key) for key in range(RACES)]
-    pairs = Counter(zip(won[::2], won[1::2], strict=True))
+    winners = [won(ids, np.zeros(3), key=key) for key in range(RACES)]
+    pairs = Counter(zip(winners[::2], winners[1::2], strict=True))
     counts = [pairs[one, other] for one in range(3) for other in range(3)]
     assert chi_square(counts, [1 / 9] * 9) > 1e-5
 
@@ -55,18 +65,18 @@ def test_the_times_are_exponential() -> None:
     # P(E > t) = e^-t, in ten parts of equal probability.
     ids = [f"{iteration}.{index}" for iteration in range(500) for index in range(8)]
     bounds = [-math.log(1 - part / 10) for part in range(1, 10)]
-    counts = Counter(int(np.searchsorted(bounds, time)) for time in race._exponentials(ids, 17))
+    counts = Counter(int(np.searchsorted(bounds, time)) for time in times(ids, key=17))
     assert chi_square([counts[part] for part in range(10)], [0.1] * 10) > 1e-5
 
 
 def test_the_uniforms_are_uniform_and_each_depends_on_its_name_and_the_key_alone() -> None:
     names = [f"widen {iteration}.{index}" for iteration in range(500) for index in range(8)]
-    numbers = uniforms(names, key=17)
+    numbers = uniforms(hashes_of(names), key=17)
     assert numbers.min() > 0 and numbers.max() < 1
     counts = np.histogram(numbers, bins=10, range=(0, 1))[0]
     assert chi_square(counts.tolist(), [0.1] * 10) > 1e-5
-    assert uniforms(names[5:3:-1], key=17).tolist() == numbers[5:3:-1].tolist()
-    assert not np.isclose(uniforms(names[:50], key=18), numbers[:50]).any()
+    assert uniforms(hashes_of(names[5:3:-1]), key=17).tolist() == numbers[5:3:-1].tolist()
+    assert not np.isclose(uniforms(hashes_of(names[:50]), key=18), numbers[:50]).any()
 
 
 def test_no_hash_is_at_an_end_of_the_interval() -> None:
@@ -76,26 +86,21 @@ def test_no_hash_is_at_an_end_of_the_interval() -> None:
     assert inside_unit(hashes).tolist() == expected
 
 
-def test_a_race_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """E = 0.6, 0.9, 2; with the weights 1, 2, 3 the times are 0.6, 0.45 and 0.667."""
-    times = {"a": 0.6, "b": 0.9, "c": 2.0, "d": 0.4}
-    monkeypatch.setattr(
-        race, "_exponentials", lambda ids, key: np.array([times[each] for each in ids])
-    )
-    assert winner(["a", "b", "c"], np.log([1, 2, 3]), key=0) == 1
-    assert winner(["a", "b", "c"], np.log([1, 1, 1]), key=0) == 0
-    assert winner(["a", "b", "c"], np.log([1, 1, 4]), key=0) == 2  # 0.6, 0.9, 0.5
-    assert winner(["c", "a", "b"], np.log([3, 1, 2]), key=0) == 2
-    # Another one: it wins in less than 0.45, or all is as it was.
-    assert winner(["a", "b", "c", "d"], np.log([1, 2, 3, 0.88]), key=0) == 1  # 0.4545
-    assert winner(["a", "b", "c", "d"], np.log([1, 2, 3, 0.9]), key=0) == 3  # 0.4444
+def test_the_first_to_arrive_wins() -> None:
+    ids, weights = ["a", "b", "c"], np.array([1.0, 2.0, 3.0])
+    winners = {key: won(ids, np.log(weights), key=key) for key in range(200)}
+    assert winners == {key: int(np.argmin(times(ids, key=key) / weights)) for key in range(200)}
+    assert {*winners.values()} == {0, 1, 2}
+    # One number stands for equal weights.
+    for key in range(200):
+        assert winner(hashes_of(ids), 0.0, key=key) == won(ids, np.zeros(3), key=key)
 
 
 def test_one_without_weight_never_wins_and_the_only_one_always() -> None:
     with np.errstate(divide="ignore"):
         logs = np.log([0.0, 1e-300, 0.0])
-    assert {winner(["a", "b", "c"], logs, key=key) for key in range(200)} == {1}
-    assert {winner(["a"], np.array([-1e300]), key=key) for key in range(50)} == {0}
+    assert {won(["a", "b", "c"], logs, key=key) for key in range(200)} == {1}
+    assert {won(["a"], np.array([-1e300]), key=key) for key in range(50)} == {0}
 
 
 names = st.lists(st.text(max_size=8), min_size=1, max_size=8, unique=True)
@@ -106,15 +111,15 @@ def test_another_contestant_wins_or_changes_nothing(
     ids: list[str], new: str, log_weight: float, key: int, rng: np.random.Generator
 ) -> None:
     logs = np.array([rng.uniform(-5, 5) for _ in ids])
-    before = ids[winner(ids, logs, key=key)]
-    after = [*ids, new][winner([*ids, new], np.append(logs, log_weight), key=key)]
+    before = ids[won(ids, logs, key=key)]
+    after = [*ids, new][won([*ids, new], np.append(logs, log_weight), key=key)]
     assert after in (before, new)
 
 
 @given(names, st.integers(0, 2**64 - 1))
 def test_the_order_of_the_contestants_does_not_matter(ids: list[str], key: int) -> None:
     logs = np.linspace(-1, 1, len(ids))
-    assert ids[winner(ids, logs, key=key)] == ids[::-1][winner(ids[::-1], logs[::-1], key=key)]
+    assert ids[won(ids, logs, key=key)] == ids[::-1][won(ids[::-1], logs[::-1], key=key)]
 
 
 @given(
@@ -129,7 +134,7 @@ def test_winners_agree_at_least_as_often_as_the_distance_of_the_weights_promises
     p, q = (np.array(each[:size]) / sum(each[:size]) for each in (one, other))
     ids = [f"{place}.1" for place in range(size)]
     agreed = sum(
-        winner(ids, np.log(p), key=key) == winner(ids, np.log(q), key=key)
+        won(ids, np.log(p), key=key) == won(ids, np.log(q), key=key)
         for key in range(first, first + 300)
     )
     distance = float(np.abs(p - q).sum() / 2)

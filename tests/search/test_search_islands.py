@@ -1,4 +1,4 @@
-"""Several islands: independent but for the ring, whatever their interleaving; and predictions."""
+"""Several islands: independent but for the ring, whatever their interleaving."""
 
 from __future__ import annotations
 
@@ -7,44 +7,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.core import INITIAL, Direction, Evaluation, Failure, Proposal, Refusal
-from engine.search import Entry, Expert, Guesses, IterationOutcome, Search
+from engine.search.parents.hybrid import HybridSettings
+from engine.search.population import Entry
+from engine.search.search import Search
+from engine.search.widths import WIDTHS, IterationOutcome, WidthSettings
 from engine.settings import (
     IslandSettings,
-    ParentSettings,
     PromptSettings,
     SearchSettings,
-    WidthSettings,
 )
+from engine.syntax import read
 
 SETTINGS = SearchSettings(
     k=3,
     temperature_min=0.5,
     temperature_max=1.0,
-    prefer_cached=0.0,
     novelty=None,
-    novelty_by="ngrams",
     archive="none",
     failures=3,
-    parent=ParentSettings(policy="hybrid", p_elite=0.3, p_uniform=0.3, gamma=2.0, epsilon=0.01),
+    parent=HybridSettings(policy="hybrid", p_elite=0.3, p_uniform=0.3, gamma=2.0, epsilon=0.01),
     operators={"rewrite": 2.0, "diff": 1.0},
-    operators_policy="fixed",
+    mix={"policy": "fixed"},
 )
 PROMPTS = PromptSettings(
     layout="stable", history_tokens=2, growth_tokens=2, name_parent=False, align=False
 )
-TURBOEVOLVE = WidthSettings(kind="turboevolve", k_min=1, k_max=9)
+TURBOEVOLVE = WIDTHS.read({"policy": "turboevolve"})
 ISLANDS = IslandSettings(
     count=1,
     migrate_every=0,
     migrants=1,
-    choice="turns",
-    most=None,
-    spawn_below=0.015,
-    spawn_every=30,
+    topology={"policy": "ring"},
 )
 K = 3
 
@@ -69,7 +64,7 @@ def new_search(
         seed=5,
         size=lambda _: 1,
     )
-    search.admit(Entry(id=INITIAL, program="def f(x):\n    return x\n"))
+    search.admit(Entry(id=INITIAL, program=read("def f(x):\n    return x\n")))
     search.tell(INITIAL, Evaluation(score=0.5, failure=None))
     return search
 
@@ -83,7 +78,7 @@ def verdict(score: float | None) -> Evaluation:
 def child(iteration: int, index: int, *, island: int, parent: str = INITIAL) -> Entry:
     return Entry(
         id=f"{iteration}.{index}",
-        program=f"def f(x):\n    return x * {iteration} + {index}\n",
+        program=read(f"def f(x):\n    return x * {iteration} + {index}\n"),
         iteration=iteration,
         index=index,
         island=island,
@@ -175,7 +170,7 @@ def test_each_island_has_a_width_of_its_own() -> None:
     for iteration in range(6):
         search.finish(outcome(2 * iteration, island=0))  # of which none improved
     assert [search.ask(20, island=island).k for island in range(2)] == [7, 5]
-    drawn = new_search(count=2, width=replace(TURBOEVOLVE, kind="cost_aware"))
+    drawn = new_search(count=2, width=WIDTHS.read({"policy": "cost_aware", "k_max": 9}))
     ks = [[drawn.ask(number, island=i).k for number in range(12)] for i in range(2)]
     assert ks[0] != ks[1] and all(1 <= k <= 9 for of_island in ks for k in of_island)
 
@@ -193,7 +188,7 @@ def test_a_duplicate_is_recognised_over_all_islands() -> None:
     made = child(0, 0, island=1)
     search.admit(made)
     parent = search.ask(0, island=0).parent
-    assert search.refusal(made.program, parent=parent) is Refusal.DUPLICATE
+    assert search.refusal(made.program, parent=parent.id) is Refusal.DUPLICATE
 
 
 @pytest.mark.parametrize("island", [-1, 2])
@@ -202,7 +197,6 @@ def test_an_island_that_is_not_there_is_an_error(island: int) -> None:
     before = asked(search)
     for call in (
         lambda: search.ask(0, island=island),
-        lambda: search.predict(0, island=island),
         lambda: search.admit(child(0, 0, island=island)),
     ):
         with pytest.raises(ValueError, match=f"no island {island}; there are 2"):
@@ -210,15 +204,6 @@ def test_an_island_that_is_not_there_is_an_error(island: int) -> None:
     with pytest.raises(ValueError, match="no island 2; there are 2"):
         search.finish(outcome(0, island=2))
     assert asked(search) == before
-
-
-def test_near_equal_parents_are_those_of_the_island() -> None:
-    search = new_search(count=2)
-    iterate(search, 0, 0.6, 0.61, island=0)
-    iterate(search, 1, 0.605, 0.0, island=1)
-    proposal = search.ask(9, island=0, parent_id="0.1")
-    near = search.near(proposal, tolerance=0.5, most=9)
-    assert [each.id for each in near] == ["0.0"]
 
 
 # Migration.
@@ -234,7 +219,7 @@ def test_the_best_go_round_the_ring_by_hand() -> None:
     assert parents(search, 1) == {INITIAL, "1.0", "0.2", "2.0"}  # 0.8 and 0.75
     assert parents(search, 2) == {INITIAL}
     iterate(search, 3, 0.2, None, None, island=1)
-    # Its own two, though it has better guests.
+    # Its own two, though it has better migrants.
     assert parents(search, 2) == {INITIAL, "1.0", "3.0"}
     iterate(search, 4, None, None, None, island=2)
     iterate(search, 5, 0.9, None, None, island=2)
@@ -339,14 +324,14 @@ def interleaved(history: list[list[list[Event]]], rng: random.Random) -> list[Ev
 
 
 def told(events: Sequence[Event], *, layout: str, meddle: random.Random | None = None) -> Search:
-    """Return a search that was told the events, and asked and predicted between them."""
+    """Return a search that was told the events, and asked between them."""
     search = new_search(count=3, every=2, migrants=2, layout=layout)
     for event in events:
         event.tell(search)
         if meddle is not None:
             number, island = meddle.randrange(100), meddle.randrange(3)
-            meddle.choice([search.ask, search.predict])(number, island=island)
-            search.verify(search.ask(number, island=island))
+            begun = search.ask(number, island=island)
+            search.ask(number + 1, island=island, parent_id=INITIAL, begun=[begun])
     return search
 
 
@@ -361,7 +346,6 @@ def test_what_is_asked_later_does_not_depend_on_the_interleaving(layout: str, se
         meddle = rng if attempt == 2 else None
         search = told(interleaved(history, rng), layout=layout, meddle=meddle)
         assert asked(search) == asked(expected)
-        assert search.best() == expected.best()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -373,123 +357,3 @@ def test_a_log_that_is_told_again_asks_at_each_point_what_was_asked(seed: int) -
         assert asked(told(events[:end], layout="stable"), range(50, 53)) == asked(
             alive, range(50, 53)
         )
-
-
-# Predictions.
-
-
-def test_a_prediction_is_what_is_asked_where_the_verdicts_change_nothing() -> None:
-    for number in range(1, 40):
-        search = new_search(count=2)
-        iterate(search, 0, 0.6, 0.7, 0.55, island=1)
-        search.admit(child(1, 0, island=1))
-        predicted = search.predict(number + 1, island=1)
-        assert [each.id for each in predicted.pending] == ["1.0"]
-        assert {each.id for each in predicted.history} == {INITIAL, "0.1"}
-        search.tell("1.0", verdict(None))
-        search.finish(outcome(1, island=1))
-        real = search.verify(predicted)
-        assert real == search.ask(number + 1, island=1)
-        assert (real.parent, real.operator, real.seed) == (
-            predicted.parent, predicted.operator, predicted.seed
-        )  # fmt: skip
-
-
-def test_a_prediction_misses_only_to_a_program_that_was_out() -> None:
-    uniform = replace(SETTINGS, parent=replace(SETTINGS.parent, p_elite=0.0, p_uniform=1.0))
-    hits = 0
-    for number in range(2, 302):
-        search = new_search(count=1, settings=uniform)
-        iterate(search, 0, *(0.1 * index for index in range(8)), island=0)
-        search.admit(child(1, 0, island=0))
-        predicted = search.predict(number, island=0)
-        search.tell("1.0", verdict(0.95))
-        search.finish(outcome(1, island=0))
-        real = search.verify(predicted).parent.id
-        assert real in (predicted.parent.id, "1.0")
-        hits += real == predicted.parent.id
-    assert 0.8 < hits / 300 < 0.97  # 9 of 10
-
-
-def only(*, p_elite: float) -> SearchSettings:
-    parent = replace(SETTINGS.parent, p_elite=p_elite, p_uniform=1 - p_elite)
-    return replace(SETTINGS, parent=parent)
-
-
-def test_the_predictor_learns_by_hand() -> None:
-    """A greedy policy, for which the draw and the best are one, and the last parent is another."""
-    search = new_search(count=2, settings=only(p_elite=1.0))
-    iterate(search, 0, 0.6, 0.7, island=0)  # of the initial program
-    assert search.predict(1, island=0).parent.id == "0.1"
-    assert search.predictor_figures() == dict.fromkeys(Expert, Guesses())
-    real = search.verify(search.predict(1, island=0))
-    assert real.parent.id == "0.1"
-    right, wrong = Guesses(hits=1, trials=1), Guesses(hits=0, trials=1)
-    figures = {Expert.DRAW: right, Expert.BEST: right, Expert.AGAIN: wrong}
-    assert search.predictor_figures() == figures
-    search.verify(real)  # nothing was predicted since
-    assert search.predictor_figures() == figures
-    # Another parent than the policy's: the last one is right when what was out is no better.
-    search.admit(child(1, 0, island=0, parent="0.1"))
-    predicted = search.predict(2, island=0)
-    search.tell("1.0", verdict(0.9))
-    search.finish(outcome(1, island=0))
-    assert predicted.parent.id == "0.1" and search.verify(predicted).parent.id == "1.0"
-    assert {each.trials for each in search.predictor_figures().values()} == {2}
-    assert search.predictor_figures()[Expert.DRAW].hits == 1
-
-
-def test_an_expert_that_was_right_is_believed() -> None:
-    """Of a uniform policy, where the draw is wrong only if what was out is drawn: 1 in n of n.
-
-    That makes 1/2 + ... + 1/60 = 3.7 of 59; the best is right about as seldom.
-    """
-    search = new_search(count=1, settings=only(p_elite=0.0))
-    for iteration in range(1, 60):
-        predicted = search.predict(iteration, island=0)
-        iterate(search, iteration - 1, 0.5 + iteration / 100, island=0)
-        search.verify(predicted)
-    figures = search.predictor_figures()
-    assert figures[Expert.DRAW].hits > 45
-    assert figures[Expert.BEST].hits < 15
-    assert search.predict(60, island=0).parent == search.ask(60, island=0).parent
-
-
-def test_islands_learn_by_themselves_and_are_added_up() -> None:
-    search = new_search(count=2, settings=only(p_elite=1.0))
-    iterate(search, 0, 0.7, island=0)
-    for number in (2, 3):
-        search.verify(search.predict(number, island=0))
-    search.verify(search.predict(4, island=1))  # the initial program, by all accounts
-    assert search.predictor_figures() == {
-        Expert.DRAW: Guesses(hits=3, trials=3),
-        Expert.BEST: Guesses(hits=3, trials=3),
-        Expert.AGAIN: Guesses(hits=1, trials=3),
-    }
-
-
-def test_nothing_can_be_predicted_before_a_valid_program_is_known() -> None:
-    search = Search(
-        settings=SETTINGS,
-        width=TURBOEVOLVE,
-        islands=ISLANDS,
-        prompts=PROMPTS,
-        direction=Direction.MAXIMISE,
-        seed=5,
-        size=lambda _: 1,
-    )
-    with pytest.raises(ValueError, match="nothing to start from"):
-        search.predict(0, island=0)
-
-
-@given(st.lists(st.integers(0, 16), min_size=1, max_size=6))
-def test_a_greedy_prediction_misses_only_a_better_program(scores: list[int]) -> None:
-    search = new_search(count=1, settings=only(p_elite=1.0))
-    for index in range(len(scores)):
-        search.admit(child(0, index, island=0))
-    predicted = search.predict(1, island=0)
-    assert predicted.parent.id == INITIAL
-    for index, score in enumerate(scores):
-        search.tell(f"0.{index}", verdict(score / 16))
-    search.finish(outcome(0, island=0))
-    assert (search.verify(predicted).parent.id == INITIAL) == (max(scores) <= 8)

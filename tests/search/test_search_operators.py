@@ -8,17 +8,20 @@ from dataclasses import replace
 import pytest
 
 from engine.core import INITIAL, Direction, Evaluation, Failure, Proposal
-from engine.search import Choice, Entry, IterationOutcome, Search
-from engine.search.population import RECENT
+from engine.search.choice import Choice
+from engine.search.parents import ParentSettings
+from engine.search.parents.hybrid import HybridSettings
+from engine.search.population import RECENT, Entry
+from engine.search.search import Search
+from engine.search.widths import WIDTHS, IterationOutcome
 from engine.settings import (
     IslandSettings,
-    ParentSettings,
     PromptSettings,
     SearchSettings,
-    WidthSettings,
 )
+from engine.syntax import read
 
-GREEDY = ParentSettings(policy="hybrid", p_elite=1.0, p_uniform=0.0, gamma=1.0, epsilon=0.01)
+GREEDY = HybridSettings(policy="hybrid", p_elite=1.0, p_uniform=0.0, gamma=1.0, epsilon=0.01)
 UNIFORM = replace(GREEDY, p_elite=0.0, p_uniform=1.0)
 LATER = range(100, 180)
 
@@ -28,14 +31,12 @@ def search_settings(operators: dict[str, float], policy: str = "fixed") -> Searc
         k=2,
         temperature_min=0.5,
         temperature_max=1.0,
-        prefer_cached=0.0,
         novelty=None,
-        novelty_by="ngrams",
         archive="none",
         failures=3,
         parent=UNIFORM,
         operators=operators,
-        operators_policy=policy,
+        mix={"policy": policy},
     )
 
 
@@ -45,15 +46,12 @@ class Told:
     def __init__(self, settings: SearchSettings, *, layout: str = "transcript") -> None:
         self.search = Search(
             settings=settings,
-            width=WidthSettings(kind="fixed", k_min=1, k_max=9),
+            width=WIDTHS.read({"policy": "fixed"}),
             islands=IslandSettings(
                 count=2,
                 migrate_every=0,
                 migrants=1,
-                choice="turns",
-                most=None,
-                spawn_below=0.015,
-                spawn_every=30,
+                topology={"policy": "ring"},
             ),
             prompts=PromptSettings(
                 layout=layout, history_tokens=9, growth_tokens=9, name_parent=False, align=False
@@ -62,7 +60,7 @@ class Told:
             seed=3,
             size=lambda _: 1,
         )
-        self.search.admit(Entry(id=INITIAL, program="x = 0\n"))
+        self.search.admit(Entry(id=INITIAL, program=read("x = 0\n")))
         self.search.tell(INITIAL, Evaluation(score=0.5, failure=None))
 
     def child(
@@ -81,7 +79,7 @@ class Told:
         self.search.admit(
             Entry(
                 id=name,
-                program=f"x = {iteration} + {index}\n",
+                program=read(f"x = {iteration} + {index}\n"),
                 iteration=iteration,
                 index=index,
                 island=island,
@@ -241,7 +239,7 @@ def test_the_search_for_one_to_repair_does_not_go_back_for_ever() -> None:
     assert repaired(told) == set()
 
 
-def test_a_repair_has_the_parent_of_its_attempt_whatever_is_guessed() -> None:
+def test_a_repair_has_the_parent_of_its_attempt_whoever_is_named() -> None:
     told = repairing(rewrite=1e-9, repair=1.0)
     told.child("0.0", 0.9)
     told.child("1.0", None)
@@ -249,13 +247,10 @@ def test_a_repair_has_the_parent_of_its_attempt_whatever_is_guessed() -> None:
     expected = told.search.ask(5, island=0)
     assert (expected.parent.id, expected.repairs_id) == (INITIAL, "1.1")
     assert told.search.ask(5, island=0, parent_id="0.0") == expected
-    guess = told.search.predict(5, island=0)
-    assert guess == expected
-    # A guess after that one repairs another, though nothing was told of the first.
-    after = told.search.predict(6, island=0, guesses=[guess])
+    # The call after that one repairs another, though nothing was told of the first.
+    after = told.search.ask(6, island=0, begun=[expected])
     assert after.repairs_id == "1.0"
-    assert told.search.predict(7, island=0, guesses=[guess, after]).operator == "rewrite"
-    assert told.search.verify(guess) == expected
+    assert told.search.ask(7, island=0, begun=[expected, after]).operator == "rewrite"
 
 
 def test_the_other_attempts_at_the_parent_are_shown_beside_the_broken_one() -> None:

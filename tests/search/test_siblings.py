@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from engine.search.siblings import MEMORY, Odds, SiblingOdds
+from engine.search.widths.siblings import MEMORY, Odds, SiblingOdds
 
 
 def test_a_rate_that_is_uniform_misses_k_times_with_probability_1_in_k_plus_1() -> None:

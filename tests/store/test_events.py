@@ -6,19 +6,31 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Evaluation, Failure, Miss, Preference, Refusal
-from engine.store import Call, Child, Event, GivenUp, ScreenOff, Session, Verdict
-from engine.store.events import from_json, to_json
+from engine.core import Evaluation, Failure, Miss, Program, Refusal, SwitchedOff
+from engine.store import Call, Child, Event, GivenUp, Session, Verdict
+from engine.store.events import decode, encode
 
 # A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**63)
+programs = st.builds(
+    Program,
+    text=texts,
+    key=texts,
+    undefined=st.lists(texts).map(tuple),
+    nodes=counts,
+    depth=counts,
+    loops=counts,
+    branches=counts,
+    calls=counts,
+)
 sessions = st.builds(Session, number=counts, engine=texts, fingerprint=texts)
 calls = st.builds(
     Call,
@@ -36,8 +48,6 @@ calls = st.builds(
     prompt_tokens=counts,
     temperatures=st.lists(floats).map(tuple),
     seeds=st.lists(counts).map(tuple),
-    preference=st.none()
-    | st.builds(Preference, drawn=texts, score_given_up=floats, tokens_saved=counts),
     partner=st.none() | texts,
     repairs=st.none() | texts,
 )
@@ -51,7 +61,7 @@ children = st.builds(
     completion=texts,
     completion_ids=st.lists(st.integers(0, 2**31)).map(tuple),
     finish_reason=texts,
-    program=st.none() | texts,
+    program=st.none() | programs,
     refusal=st.none() | st.sampled_from(Refusal),
     prompt_tokens=counts,
     cached_prompt_tokens=counts,
@@ -60,21 +70,25 @@ children = st.builds(
     rank=st.none() | counts,
     probability=st.none() | st.floats(0, 1),
 )
-verdicts = st.builds(
-    Verdict,
-    candidate=texts,
+evaluations = st.builds(
+    Evaluation,
     score=st.none() | floats,
     failure=st.none() | st.sampled_from(Failure),
     message=texts,
     seconds=floats,
     peak_bytes=counts,
     metrics=st.dictionaries(texts, st.floats(allow_nan=False)),
-    artifacts=st.dictionaries(texts, texts),
-    program=st.none() | texts,
+    artifacts=st.dictionaries(texts, texts | st.sampled_from(["null", "nan", "1.5"])),
+)
+verdicts = st.builds(
+    Verdict,
+    candidate=texts,
+    evaluation=evaluations,
+    program=st.none() | texts | st.sampled_from(["null", "nan", "1.5"]),
     cell=st.none() | st.lists(counts).map(tuple),
 )
 screens_off = st.builds(
-    ScreenOff, stage=texts, iteration=counts, correlation=floats, error=floats, pairs=counts
+    SwitchedOff, stage=texts, iteration=counts, correlation=floats, error=floats, pairs=counts
 )
 given_up = st.builds(
     GivenUp,
@@ -91,29 +105,28 @@ given_up = st.builds(
 
 @given(sessions | calls | children | verdicts | screens_off | given_up)
 def test_an_event_comes_back_as_it_was(event: Event) -> None:
-    text = to_json(event)
-    assert text.isascii()
+    text = encode(event)
 
     def refuse(word: str) -> float:
         raise AssertionError(f"{word} is no JSON")
 
     assert isinstance(json.loads(text, parse_constant=refuse), dict)
-    again = from_json(event.KIND, text)
+    again = decode(event.KIND, text)
     assert again == event
-    assert to_json(again) == text
+    assert encode(again) == text
 
 
 def verdict(**changes: object) -> Verdict:
-    plain = Verdict.of("1.0", Evaluation(score=0.1 + 0.2, failure=None, metrics={"score": 0.3}))
-    return dataclasses.replace(plain, **changes)
+    plain = Evaluation(score=0.1 + 0.2, failure=None, metrics={"score": 0.3})
+    return Verdict(candidate="1.0", evaluation=dataclasses.replace(plain, **changes))
 
 
 def test_digits_and_metrics_that_are_not_finite_survive() -> None:
     metrics = {"a": math.inf, "b": -math.inf, "c": math.nan, "d": 5e-324, "e": 0.1 + 0.2}
-    again = from_json("verdict", to_json(verdict(metrics=metrics)))
+    again = decode("verdict", encode(verdict(metrics=metrics)))
     assert isinstance(again, Verdict)
     assert again.score == 0.30000000000000004
-    assert {name: repr(value) for name, value in again.metrics.items()} == {
+    assert {name: repr(value) for name, value in again.evaluation.metrics.items()} == {
         name: repr(value) for name, value in metrics.items()
     }
 
@@ -121,7 +134,7 @@ def test_digits_and_metrics_that_are_not_finite_survive() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_score_that_is_not_finite_is_not_written(value: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        to_json(verdict(score=value))
+        encode(verdict(score=value))
 
 
 def test_an_evaluation_comes_back_from_its_event() -> None:
@@ -131,9 +144,11 @@ def test_an_evaluation_comes_back_from_its_event() -> None:
             score=None, failure=Failure.MEMORY, message="½ too much", artifacts={"stdout": "\0"}
         ),
     ):
-        event = from_json("verdict", to_json(Verdict.of("1.2", evaluation, program="x = 1\n")))
+        event = decode(
+            "verdict", encode(Verdict(candidate="1.2", evaluation=evaluation, program="x = 1\n"))
+        )
         assert isinstance(event, Verdict)
-        assert event.evaluation() == evaluation
+        assert event.evaluation == evaluation
         assert (event.subject, event.program) == ("1.2", "x = 1\n")
 
 
@@ -150,7 +165,11 @@ def test_a_guess_may_be_given_up_for_the_same_iteration_again_and_again() -> Non
     )
     again = dataclasses.replace(lost, attempt=1)
     assert (lost.subject, again.subject) == ("12.0", "12.1")
-    assert from_json("given_up", to_json(again)) == again
+    assert decode("given_up", encode(again)) == again
+
+
+def without(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != name}
 
 
 @pytest.mark.parametrize(
@@ -158,16 +177,27 @@ def test_a_guess_may_be_given_up_for_the_same_iteration_again_and_again() -> Non
     [
         ("verdicts", lambda fields: fields),
         ("session", lambda fields: fields),
-        ("verdict", lambda fields: fields | {"more": 1}),
-        ("verdict", lambda fields: {k: v for k, v in fields.items() if k != "failure"}),
-        ("verdict", lambda fields: fields | {"failure": "bad luck"}),
-        ("verdict", lambda fields: fields | {"metrics": {"a": "many"}}),
         ("given_up", lambda fields: fields),
+        ("verdict", lambda fields: [fields]),
+        ("verdict", lambda fields: fields | {"more": 1}),
+        ("verdict", lambda fields: without(fields, "candidate")),
+        ("verdict", lambda fields: without(fields, "cell")),
+        ("verdict", lambda fields: fields | {"cell": 1}),
+        *[
+            ("verdict", lambda fields, c=change: fields | {"evaluation": c(fields["evaluation"])})
+            for change in (
+                lambda evaluation: None,
+                lambda evaluation: evaluation | {"more": 1},
+                lambda evaluation: without(evaluation, "failure"),
+                lambda evaluation: without(evaluation, "message"),
+                lambda evaluation: evaluation | {"failure": "bad luck"},
+                lambda evaluation: evaluation | {"metrics": {"a": "many"}},
+                lambda evaluation: evaluation | {"metrics": {"a": None}},
+            )
+        ],
     ],
 )
-def test_what_is_no_event_is_an_error(
-    kind: str, change: Callable[[dict[str, object]], object]
-) -> None:
-    body = json.dumps(change(json.loads(to_json(verdict()))))
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        from_json(kind, body)
+def test_what_is_no_event_is_an_error(kind: str, change: Callable[[dict[str, Any]], Any]) -> None:
+    body = json.dumps(change(json.loads(encode(verdict()))))
+    with pytest.raises((KeyError, ValueError)):
+        decode(kind, body)

@@ -12,7 +12,7 @@ from engine.store import Event, EventLog, Session, Verdict, create_run
 
 EVENTS: list[Event] = [
     Session(number=0, engine="0", fingerprint="f"),
-    Verdict.of(INITIAL, Evaluation(score=1.0, failure=None), program="x = 1\n"),
+    Verdict(candidate=INITIAL, evaluation=Evaluation(score=1.0, failure=None), program="x = 1\n"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import INITIAL, Direction, Evaluation, Failure, Miss, Refusal
+from engine.core import INITIAL, Direction, Evaluation, Failure, Miss, Refusal, SwitchedOff
 from engine.store import (
     Call,
     Child,
@@ -18,15 +18,19 @@ from engine.store import (
     GivenUp,
     Recorded,
     RunHistory,
-    ScreenOff,
     Session,
     Verdict,
     create_run,
 )
+from engine.syntax import read
 
 FIRST: list[Event] = [
     Session(number=0, engine="0", fingerprint="f"),
-    Verdict.of(INITIAL, Evaluation(score=0.5, failure=None, seconds=9.0), program="x = 0\n"),
+    Verdict(
+        candidate=INITIAL,
+        evaluation=Evaluation(score=0.5, failure=None, seconds=9.0),
+        program="x = 0\n",
+    ),
 ]
 
 
@@ -58,7 +62,7 @@ def child(name: str, refusal: Refusal | None = None) -> Child:
         completion="",
         completion_ids=tuple(range(7)),
         finish_reason="stop",
-        program=f"x = {name}\n" if refusal is not Refusal.UNPARSED else None,
+        program=read(f"x = {name}\n") if refusal is not Refusal.UNPARSED else None,
         refusal=refusal,
         prompt_tokens=100,
         cached_prompt_tokens=80,
@@ -69,7 +73,9 @@ def child(name: str, refusal: Refusal | None = None) -> Child:
 
 def verdict(name: str, score: float | None) -> Verdict:
     failure = None if score is not None else Failure.ERROR
-    return Verdict.of(name, Evaluation(score=score, failure=failure, seconds=0.25))
+    return Verdict(
+        candidate=name, evaluation=Evaluation(score=score, failure=failure, seconds=0.25)
+    )
 
 
 def history_of(events: list[Event], direction: Direction = Direction.MAXIMISE) -> RunHistory:
@@ -104,7 +110,7 @@ def test_every_event_counts_where_it_belongs() -> None:
     assert history.missed == {Miss.NEW: 75, Miss.ALIGNMENT: 25}
     assert history.evaluation_seconds == 0.5  # without the initial program's
     assert history.wall_seconds == 10.0
-    assert [each.id for each in history.pending()] == ["1.1"]
+    assert [*history.pending] == ["1.1"]
     assert history.missing(history.calls[0]) == []
     assert history.missing(history.calls[1]) == [2]
     assert history.missing(call(2)) == [0, 1, 2]
@@ -112,8 +118,10 @@ def test_every_event_counts_where_it_belongs() -> None:
 
 
 def test_screened_candidates_and_stages_switched_off_are_counted() -> None:
-    off = ScreenOff(stage="quick", iteration=2, correlation=0.125, error=0.25, pairs=64)
-    screened = Verdict.of("0.1", Evaluation(score=None, failure=Failure.SCREENED, seconds=0.5))
+    off = SwitchedOff(stage="quick", iteration=2, correlation=0.125, error=0.25, pairs=64)
+    screened = Verdict(
+        candidate="0.1", evaluation=Evaluation(score=None, failure=Failure.SCREENED, seconds=0.5)
+    )
     history = history_of(
         [
             *FIRST,
@@ -125,9 +133,9 @@ def test_screened_candidates_and_stages_switched_off_are_counted() -> None:
         ]
     )
     assert (history.evaluated, history.screened, history.judged, history.valid) == (3, 1, 2, 1)
-    assert history.screens_off == {"quick": off}
+    assert history.switched_off == {"quick": off}
     assert history.evaluation_seconds == 1.0
-    assert history.pending() == []
+    assert not history.pending
 
 
 def lost(iteration: int, attempt: int) -> GivenUp:
@@ -149,7 +157,7 @@ def test_guesses_are_counted_apart_from_children() -> None:
     )
     assert history.guessed == 1
     assert history.given_up == [lost(4, 0), lost(2, 0), lost(4, 1)]
-    assert [history.attempts(iteration) for iteration in range(5)] == [0, 0, 1, 0, 2]
+    assert [history.attempts[iteration] for iteration in range(5)] == [0, 0, 1, 0, 2]
     assert history.next_iteration == 4  # that of a call that was not made is free
     assert history_of(FIRST).next_iteration == 0
     assert history.events == 7
@@ -229,8 +237,8 @@ def test_the_counts_agree_with_each_other(
         ]
     )
     assert history.admitted == len(names) - len(refusals)
-    assert history.admitted == history.evaluated + len(history.pending())
-    assert [each.id for each in history.pending()] == [
+    assert history.admitted == history.evaluated + len(history.pending)
+    assert [*history.pending] == [
         name for name in order if name not in refusals and name not in evaluated
     ]
     valid = [score for score in evaluated.values() if score is not None]
@@ -245,10 +253,11 @@ def test_a_run_read_back_is_the_run_as_it_was_told(tmp_path: Path) -> None:
     with EventLog(tmp_path / "run", session=0) as log:
         for recorded in log.events():
             told.fold(recorded)
-        off = ScreenOff(stage="quick", iteration=1, correlation=1 / 3, error=0.1, pairs=64)
+        off = SwitchedOff(stage="quick", iteration=1, correlation=1 / 3, error=0.1, pairs=64)
         events = (call(0), child("0.1"), child("0.0", Refusal.LONG), verdict("0.1", 1 / 3), off)
         for event in (*events, lost(1, 0), lost(1, 1), call(1, guessed=True)):
             told.fold(log.append(event))
+        log.commit()
     read = RunHistory(direction=Direction.MAXIMISE)
     with EventLog(tmp_path / "run") as log:
         for recorded in log.events():

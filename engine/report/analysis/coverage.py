@@ -21,13 +21,14 @@ from typing import Any
 
 from engine.core import Candidate, Feature
 from engine.report.analysis.runs import RunRecord
-from engine.report.analysis.statistics import median
+from engine.report.analysis.statistics import mean, median
 from engine.report.analysis.table import Findings, Table
-from engine.search import FIRST_ITERATION
 from engine.search.archive import Archive
 from engine.search.features import Cell, cell_of, measure
-from engine.search.population import Place
+from engine.search.population import FIRST_ITERATION
+from engine.search.roster import Place
 from engine.store import Verdict
+from engine.syntax import read
 
 _MEASURES = ("nodes", "depth")
 _BINS = 10
@@ -48,43 +49,48 @@ def coverage(runs: Sequence[RunRecord]) -> Findings:
     """Fill an archive for each run, candidate by candidate."""
     valid = [list(_programs(run)) for run in runs]
     features = _own_features(runs) or _ranges_of(itertools.chain.from_iterable(valid))
-    most = max((run.end.candidates for run in runs), default=0)
+    most = max(run.end.candidates for run in runs)
     steps = sorted({most * step // _STEPS for step in range(_STEPS + 1)})
     snapshots = [
-        _snapshots(run, programs, features, steps)
+        list(_snapshots(run, programs, features, steps))
         for run, programs in zip(runs, valid, strict=True)
     ]
     together = [_together(at, snapshots) for at in steps]
-    ranges = {each.name: [each.low, each.high, each.bins] for each in features}
-    return Findings(
-        figures={
-            "features": ranges,
-            "runs": [
-                {"run": run.name, "snapshots": rows}
-                for run, rows in zip(runs, snapshots, strict=True)
-            ],
-            "together": together,
-        },
-        tables=(_table(together, features),),
+    cells = " and ".join(
+        f"{each.name} from {each.low:g} to {each.high:g} in {each.bins} bins" for each in features
     )
+    table = Table(
+        title="Filled cells of the archive against evaluated candidates",
+        columns=(
+            *("candidates", ("median", "median_cells"), ("lowest", "low_cells")),
+            *(("highest", "high_cells"), ("quality", "median_quality"), "runs"),
+        ),
+        rows=together,
+        note=f"cells: {cells}; quality: the mean score of the cells' best programs, the median "
+        "over the runs.",
+    )
+    figures = {
+        "features": {each.name: [each.low, each.high, each.bins] for each in features},
+        "runs": [
+            {"run": run.name, "snapshots": rows} for run, rows in zip(runs, snapshots, strict=True)
+        ],
+        "together": together,
+    }
+    return Findings(figures=figures, tables=(table,))
 
 
 def _programs(run: RunRecord) -> Iterator[_Valid]:
     """Yield the programs with a score in the order of their verdicts."""
     for name, verdict in run.history.verdicts.items():
-        if verdict.score is None:
-            continue
-        program = run.history.program_of(name)
-        child = run.history.children.get(name)
-        place = (FIRST_ITERATION, 0, name)
-        if child is not None:
-            place = (child.iteration, child.index, name)
-        yield _Valid(
-            candidate=Candidate(id=name, program=program, score=verdict.score),
-            place=place,
-            verdict=verdict,
-            evaluated=run.totals[name].candidates,
-        )
+        if verdict.score is not None:
+            child = run.history.children.get(name)
+            program = run.history.program_of(name)
+            yield _Valid(
+                candidate=Candidate(id=name, program=program, score=verdict.score),
+                place=(child.iteration, child.index, name) if child else (FIRST_ITERATION, 0, name),
+                verdict=verdict,
+                evaluated=run.totals[name].candidates,
+            )
 
 
 def _own_features(runs: Sequence[RunRecord]) -> tuple[Feature, ...]:
@@ -95,7 +101,7 @@ def _own_features(runs: Sequence[RunRecord]) -> tuple[Feature, ...]:
 
 def _ranges_of(programs: Iterable[_Valid]) -> tuple[Feature, ...]:
     """Return the dimensions, each over the range of the values that there are."""
-    values = [measure(each.candidate.program, metrics={}) for each in programs]
+    values = [measure(read(each.candidate.program), metrics={}) for each in programs]
     features = []
     for name in _MEASURES:
         found = [each[name] for each in values if name in each]
@@ -107,54 +113,36 @@ def _ranges_of(programs: Iterable[_Valid]) -> tuple[Feature, ...]:
 
 def _snapshots(
     run: RunRecord, programs: Sequence[_Valid], features: tuple[Feature, ...], steps: Sequence[int]
-) -> list[dict[str, Any]]:
-    """Return what a run's archive held after each number of candidates, as far as the run went."""
+) -> Iterator[dict[str, Any]]:
+    """Yield what a run's archive held after each number of candidates, as far as the run went."""
     archive = Archive(features=features, direction=run.direction)
-    rest = iter([*programs, None])
-    following = next(rest)
-    rows = []
+    told = 0
     for at in steps:
         if at > run.end.candidates:
-            break
-        while following is not None and following.evaluated <= at:
-            cell = _cell(following, features, is_recorded=run.features == features)
-            archive.tell(following.candidate, place=following.place, cell=cell)
-            following = next(rest)
+            return
+        while told < len(programs) and programs[told].evaluated <= at:
+            valid = programs[told]
+            archive.tell(valid.candidate, place=valid.place, cell=_cell(run, valid, features))
+            told += 1
         scores = [elite.score for elite in archive.elites]
-        quality = sum(score / len(scores) for score in scores) if scores else None
-        rows.append({"candidates": at, "cells": len(scores), "quality": quality})
-    return rows
+        yield {"candidates": at, "cells": len(scores), "quality": mean(scores)}
 
 
-def _cell(valid: _Valid, features: Sequence[Feature], *, is_recorded: bool) -> Cell | None:
-    if is_recorded:
+def _cell(run: RunRecord, valid: _Valid, features: tuple[Feature, ...]) -> Cell | None:
+    if run.features == features:
         return valid.verdict.cell
-    return cell_of(valid.candidate.program, valid.verdict.evaluation(), features=features)
+    return cell_of(read(valid.candidate.program), valid.verdict.evaluation, features=features)
 
 
 def _together(at: int, snapshots: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     """Return the runs' cells and quality after so many candidates."""
-    rows = [next((row for row in rows if row["candidates"] == at), None) for rows in snapshots]
-    there = [row for row in rows if row is not None]
-    cells = [row["cells"] for row in there]
+    rows = [row for rows in snapshots for row in rows if row["candidates"] == at]
+    cells = [row["cells"] for row in rows]
     return {
         "candidates": at,
         "median_cells": median(cells),
-        "low_cells": min(cells, default=None),
-        "high_cells": max(cells, default=None),
-        "median_quality": median([q for row in there if (q := row["quality"]) is not None]),
-        "runs": len(there),
+        "low_cells": min(cells),
+        "high_cells": max(cells),
+        "median_quality": median([q for row in rows if (q := row["quality"]) is not None]),
+        "runs": len(rows),
     }
-
-
-def _table(rows: Sequence[Mapping[str, Any]], features: Sequence[Feature]) -> Table:
-    ranges = " and ".join(
-        f"{each.name} from {each.low:g} to {each.high:g} in {each.bins} bins" for each in features
-    )
-    return Table(
-        title="Filled cells of the archive against evaluated candidates",
-        columns=("candidates", "median", "lowest", "highest", "quality", "runs"),
-        rows=[tuple(row.values()) for row in rows],
-        note=f"cells: {ranges}; quality: the mean score of the cells' best programs, the median "
-        "over the runs.",
-    )

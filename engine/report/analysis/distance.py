@@ -9,69 +9,66 @@ Distances are those of ``program_distance.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from engine.report.analysis.inspirations import by_inspirations, inspirations_table
 from engine.report.analysis.program_distance import program_distance
-from engine.report.analysis.rates import grouped, rate_of
+from engine.report.analysis.rates import INTERVAL, rate_of
 from engine.report.analysis.runs import RunRecord, Trial
-from engine.report.analysis.statistics import median, quartiles
-from engine.report.analysis.table import Findings, Table, percent
+from engine.report.analysis.statistics import grouped, median, quartiles
+from engine.report.analysis.table import Column, Findings, Row, Table
 
 _CLASSES = 5
 _FEW = 16  # values that are shown one by one: the temperatures of calls of the same K
+_SPREAD: tuple[Column, ...] = (
+    *("children", "median"),
+    ("25 %", lambda row: row["quartiles"][0]),
+    ("75 %", lambda row: row["quartiles"][1]),
+)
+_WIDTH: Column = ("K", "k")
 
 Bounds = tuple[float, float]
 """Of a class of values: above the first (or equal to it, in the lowest class, and in one of a
 single value), up to the second."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Measured:
-    """A child with a program, and how far it is from its parent."""
-
-    trial: Trial
-    distance: float
-
-    @property
-    def k(self) -> int:
-        return self.trial.call.k
-
-
 def distance(runs: Sequence[RunRecord]) -> Findings:
     """Measure the children of all runs."""
+    trials = [(run, trial) for run in runs for trial in run.trials]
     measured = [
-        _Measured(trial=trial, distance=between)
-        for run in runs
-        for trial in run.trials
+        (trial, between)
+        for run, trial in trials
         if (between := distance_to_parent(run, trial)) is not None
     ]
-    by_k = _by_k(measured)
-    by_temperature = _by_temperature(measured)
-    by_distance = _by_distance(measured)
     by_shown = by_inspirations(runs)
     figures = {
-        "by_k": by_k,
-        "by_temperature": by_temperature,
-        "by_distance": by_distance,
+        "by_k": [
+            {"k": k, **_spread(distances)}
+            for k, distances in grouped((trial.call.k, each) for trial, each in measured).items()
+        ],
+        "by_temperature": _by_temperature(measured),
+        "by_distance": _by_distance(measured),
         "by_shown": by_shown,
     }
     return Findings(
         figures=figures,
         tables=(
-            _distances("Distance of children from their parents, by K", "K", by_k),
-            _distances("The same, by temperature and K", "temperature", by_temperature),
+            Table(
+                title="Distance of children from their parents, by K",
+                columns=(_WIDTH, *_SPREAD),
+                rows=figures["by_k"],
+            ),
+            Table(
+                title="The same, by temperature and K",
+                columns=(_bounds("temperature"), _WIDTH, *_SPREAD),
+                rows=figures["by_temperature"],
+            ),
             Table(
                 title="Improvement rate by distance and K",
-                columns=("distance", "K", "children", "improved", "rate", "from", "to"),
-                rows=[
-                    (
-                        *(_range(row["distance"]), row["k"], row["children"], row["improved"]),
-                        *map(percent, (row["rate"], *row["interval_95"])),
-                    )
-                    for row in by_distance
-                ],
+                columns=(_bounds("distance"), _WIDTH, "children", "improved", *INTERVAL),
+                rows=figures["by_distance"],
                 note="improved: better than its parent; the rate with its 95 % Wilson interval.",
             ),
             inspirations_table(by_shown),
@@ -83,63 +80,42 @@ def distance_to_parent(run: RunRecord, trial: Trial) -> float | None:
     """Return how far a child is from its parent; None for a child without a program."""
     if trial.child.program is None:
         return None
-    return program_distance(trial.child.program, run.history.program_of(trial.child.parent))
+    return program_distance(trial.child.program.text, run.history.program_of(trial.child.parent))
 
 
-def _by_k(measured: Sequence[_Measured]) -> list[dict[str, Any]]:
-    groups: dict[int, list[float]] = {}
-    for each in measured:
-        groups.setdefault(each.k, []).append(each.distance)
-    return [{"k": k, **_spread(distances)} for k, distances in sorted(groups.items())]
-
-
-def _by_temperature(measured: Sequence[_Measured]) -> list[dict[str, Any]]:
+def _by_temperature(measured: Sequence[tuple[Trial, float]]) -> list[dict[str, Any]]:
     """Return the distances by temperature, in classes of equal width, and K."""
-    temperatures = [t for each in measured if (t := each.trial.temperature) is not None]
-    rows = []
-    for low, high in _classes(temperatures):
-        groups: dict[int, list[float]] = {}
-        for each in measured:
-            if _holds((low, high), each.trial.temperature, lowest=min(temperatures)):
-                groups.setdefault(each.k, []).append(each.distance)
-        rows += [
-            {"temperature": [low, high], "k": k, **_spread(distances)}
-            for k, distances in sorted(groups.items())
-        ]
-    return rows
+    sampled = [
+        (temperature, trial.call.k, between)
+        for trial, between in measured
+        if (temperature := trial.temperature) is not None
+    ]
+    classes = _classes([temperature for temperature, _, _ in sampled])
+    groups = grouped(((*classes[t], k), between) for t, k, between in sampled)
+    return [
+        {"temperature": [low, high], "k": k, **_spread(distances)}
+        for (low, high, k), distances in groups.items()
+    ]
 
 
-def _by_distance(measured: Sequence[_Measured]) -> list[dict[str, Any]]:
+def _by_distance(measured: Sequence[tuple[Trial, float]]) -> list[dict[str, Any]]:
     """Return how often children improve, by distance, in classes of equal width, and K."""
-    distances = [each.distance for each in measured]
-    rows = []
-    for bounds in _classes(distances):
-        inside = [
-            (each.k, each.trial)
-            for each in measured
-            if _holds(bounds, each.distance, lowest=min(distances))
-        ]
-        rows += [
-            {"distance": list(bounds), "k": k, **rate_of(trials).figures()}
-            for k, trials in sorted(grouped(inside).items())
-        ]
-    return rows
+    classes = _classes([between for _, between in measured])
+    groups = grouped(((*classes[between], trial.call.k), trial) for trial, between in measured)
+    return [
+        {"distance": [low, high], "k": k, **rate_of(trials)}
+        for (low, high, k), trials in groups.items()
+    ]
 
 
-def _classes(values: Sequence[float]) -> list[Bounds]:
-    """Return bounds of classes of equal width over all ``values``; of a few, each of them."""
+def _classes(values: Sequence[float]) -> dict[float, Bounds]:
+    """Return the class of each value: of equal width over all values; of a few, each its own."""
     distinct = sorted(set(values))
     if len(distinct) <= _FEW:
-        return [(each, each) for each in distinct]
-    low, high = distinct[0], distinct[-1]
-    steps = [low + (high - low) * (step / _CLASSES) for step in range(_CLASSES)]
-    return list(zip(steps, [*steps[1:], high], strict=True))
-
-
-def _holds(bounds: Bounds, value: float | None, *, lowest: float) -> bool:
-    low, high = bounds
-    is_first = low in (high, lowest)
-    return value is not None and (low < value <= high or (is_first and value == low))
+        return {each: (each, each) for each in distinct}
+    edges = np.linspace(distinct[0], distinct[-1], _CLASSES + 1).tolist()
+    above = np.searchsorted(edges[1:-1], distinct).tolist()
+    return {each: (edges[i], edges[i + 1]) for each, i in zip(distinct, above, strict=True)}
 
 
 def _spread(distances: Sequence[float]) -> dict[str, Any]:
@@ -150,23 +126,11 @@ def _spread(distances: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _range(bounds: Sequence[float]) -> str:
-    low, high = bounds
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+def _bounds(key: str) -> Column:
+    """Return the column of a class's bounds."""
 
+    def shown(row: Row) -> str:
+        low, high = row[key]
+        return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
 
-def _distances(title: str, first: str, rows: Sequence[dict[str, Any]]) -> Table:
-    heads = ("children", "median", "25 %", "75 %")
-    columns = (first, *heads) if first == "K" else (first, "K", *heads)
-    return Table(
-        title=title,
-        columns=columns,
-        rows=[
-            (
-                *((row["k"],) if first == "K" else (_range(row["temperature"]), row["k"])),
-                *(row["children"], round(row["median"], 4)),
-                *(round(each, 4) for each in row["quartiles"]),
-            )
-            for row in rows
-        ],
-    )
+    return key, shown

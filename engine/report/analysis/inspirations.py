@@ -1,14 +1,14 @@
 """How far a parent is from the programs shown beside it, and how often its children improve.
 
-TurboEvolve's interaction of distance and K (section 6.3): for each call the distance of the parent
-from its inspirations, cut into deciles within each run, and by decile and K whether any child is
-better than the parent, and by how much the best one is. Calls are first put together within a run,
-so that children of one call do not count as independent, and then over the runs.
+TurboEvolve's interaction of distance and K (section 6.3). For each call there is the distance of
+the parent from its inspirations, cut into deciles within each run. For each decile and K the table
+says how often any child is better than the parent, and by how much the best one is. Calls are
+averaged within a run first and then over the runs, so that siblings do not count as independent.
 
 Inspirations are the programs with a score that the prompt shows besides the parent, as the call's
-event lists them; the distance is the mean of those from each (``program_distance.py``). Calls
-without any are left out. As the source says: K follows from how the run goes, so this describes,
-and does not compare widths.
+event lists them. The distance is the mean of the distances from each (``program_distance.py``).
+Calls without inspirations are left out. As the source says, K depends on how the run goes, so the
+table describes, and does not compare widths.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.report.analysis.program_distance import program_distance
-from engine.report.analysis.runs import RunRecord, Trial
-from engine.report.analysis.statistics import median
-from engine.report.analysis.table import Table, percent
+from engine.report.analysis.runs import RunRecord
+from engine.report.analysis.statistics import grouped, mean, median
+from engine.report.analysis.table import Table, share
 from engine.store import Call
 
 DECILES = 10
@@ -39,31 +39,28 @@ class _Told:
 
 def by_inspirations(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """Return a row for each decile of the distance and each K, in order."""
-    cells: dict[tuple[int, int], list[list[_Told]]] = {}  # calls by run
+    cells: list[tuple[tuple[int, int], list[_Told]]] = []  # calls of a run
     for run in runs:
-        of_run: dict[tuple[int, int], list[_Told]] = {}
         told = list(_told(run))
         distances = sorted(each.distance for each in told)
-        for each in told:
-            decile = DECILES * bisect.bisect_left(distances, each.distance) // len(distances)
-            of_run.setdefault((decile, each.k), []).append(each)
-        for cell, calls in of_run.items():
-            cells.setdefault(cell, []).append(calls)
-    return [_row(*cell, calls) for cell, calls in sorted(cells.items())]
+        deciles = (
+            DECILES * bisect.bisect_left(distances, each.distance) // len(distances)
+            for each in told
+        )
+        of_run = (((decile, each.k), each) for decile, each in zip(deciles, told, strict=True))
+        cells += grouped(of_run).items()
+    return [_row(decile, k, calls) for (decile, k), calls in grouped(cells).items()]
 
 
 def inspirations_table(rows: Sequence[dict[str, Any]]) -> Table:
     """Return the rows as a table."""
     return Table(
         title="Improving calls by distance of the parent from what is shown beside it, and K",
-        columns=("decile", "K", "distance", "calls", "runs", "improving", "best gain"),
-        rows=[
-            (
-                *(row["decile"], row["k"], round(row["median_distance"], 4)),
-                *(row["calls"], row["runs"], percent(row["improving"]), row["best_gain"]),
-            )
-            for row in rows
-        ],
+        columns=(
+            *("decile", ("K", "k"), ("distance", "median_distance"), "calls", "runs"),
+            *(("improving", share("improving")), "best_gain"),
+        ),
+        rows=rows,
         note="decile: of the distance within the run, 1 for the nearest; improving: share of the "
         "calls with a child better than the parent; best gain: of a call's best child, mean; both "
         "within a run, the median over the runs.",
@@ -71,10 +68,7 @@ def inspirations_table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def _told(run: RunRecord) -> Iterator[_Told]:
-    of_call: dict[int, list[Trial]] = {}
-    for trial in run.trials:
-        of_call.setdefault(trial.call.iteration, []).append(trial)
-    for trials in of_call.values():
+    for trials in grouped((trial.call.iteration, trial) for trial in run.trials).values():
         call = trials[0].call
         distance = _distance(run, call)
         if distance is not None:
@@ -91,12 +85,13 @@ def _distance(run: RunRecord, call: Call) -> float | None:
     verdicts, program_of = run.history.verdicts, run.history.program_of
     shown = [each for each in call.shown if each in verdicts and verdicts[each].score is not None]
     parent = program_of(call.parent)
-    found = [program_distance(parent, program_of(each)) for each in shown]
-    return sum(found) / len(found) if found else None
+    return mean([program_distance(parent, program_of(each)) for each in shown])
 
 
 def _row(decile: int, k: int, runs: Sequence[Sequence[_Told]]) -> dict[str, Any]:
-    gains = [_mean([each.best_gain for each in calls]) for calls in runs]
+    gains = [
+        mean([each.best_gain for each in calls if each.best_gain is not None]) for calls in runs
+    ]
     return {
         "decile": decile + 1,
         "k": k,
@@ -106,8 +101,3 @@ def _row(decile: int, k: int, runs: Sequence[Sequence[_Told]]) -> dict[str, Any]
         "improving": median([sum(each.improves for each in calls) / len(calls) for calls in runs]),
         "best_gain": median([each for each in gains if each is not None]),
     }
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    there = [each for each in values if each is not None]
-    return sum(each / len(there) for each in there) if there else None

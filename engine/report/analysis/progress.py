@@ -102,6 +102,6 @@ def _best(curve: Sequence[Point], axis: str, at: float) -> float | None:
 def _table(axis: str, rows: Sequence[dict[str, Any]]) -> Table:
     return Table(
         title=f"Best score so far against {_LABELS[axis]}",
-        columns=(axis, "median", "lowest", "highest", "runs"),
-        rows=[(row["at"], row["median"], row["low"], row["high"], row["runs"]) for row in rows],
+        columns=((axis, "at"), "median", ("lowest", "low"), ("highest", "high"), "runs"),
+        rows=rows,
     )

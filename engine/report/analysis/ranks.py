@@ -1,25 +1,24 @@
-"""``analysis=ranks``: from which ranks parents are chosen and improve, and which places do.
+"""``analysis=ranks``: which ranks parents have, which of them improve, and which children do.
 
 Covers two profiles. *Parents*: the rank of each call's parent by score among all valid programs
-that its run knew when the call was recorded, on whatever island, 1 for the best; equal scores share
-the better rank. *Places*: what became of the first, second, ... child of a call, TurboEvolve's
-rank profile (section 6.2); the places of children that were sampled one by one are in the order
-of their temperatures, those of programs that one answer lists in the answer's.
+that its run knew on any island when the call was recorded, 1 for the best; equal scores share the
+better rank. *Places*: what became of the first, second, ... child of a call, TurboEvolve's rank
+profile (section 6.2). Children with an answer of their own are in the order of their temperatures;
+programs that one answer lists are in the order of the answer.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core import Direction
 from engine.report.analysis.distance import distance_to_parent
-from engine.report.analysis.rates import COLUMNS, NOTE, rate_of
+from engine.report.analysis.rates import NOTE, OUTCOMES, rate_of
 from engine.report.analysis.runs import RunRecord, Trial
-from engine.report.analysis.statistics import median
-from engine.report.analysis.table import Findings, Table, percent
+from engine.report.analysis.statistics import grouped, median
+from engine.report.analysis.table import Findings, Table, share
 from engine.store import Call, Verdict
 
 _SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -31,7 +30,7 @@ class _Choice:
     """A call, the rank of its parent among ``known`` programs, and its children."""
 
     run: str
-    call: Call
+    iteration: int
     rank: int
     known: int
     trials: Sequence[Trial]
@@ -52,7 +51,7 @@ def ranks(runs: Sequence[RunRecord]) -> Findings:
     calls = [
         {
             "run": each.run,
-            "iteration": each.call.iteration,
+            "iteration": each.iteration,
             "rank": each.rank,
             "known": each.known,
             "children": len(each.trials),
@@ -60,37 +59,45 @@ def ranks(runs: Sequence[RunRecord]) -> Findings:
         }
         for each in choices
     ]
+    shares = (("of calls", share("share_of_calls")), ("of improved", share("share_of_improved")))
     return Findings(
         figures={"parents": by_parent, "places": by_place, "calls": calls},
-        tables=(_parents_table(by_parent), _places_table(by_place)),
+        tables=(
+            Table(
+                title="Rank of the parent among the programs known",
+                columns=(("rank of the parent", "rank"), "calls", *shares, *OUTCOMES),
+                rows=by_parent,
+                note=NOTE,
+            ),
+            Table(
+                title="Place among the children of a call",
+                columns=("place", *OUTCOMES, "median_gain", "median_distance"),
+                rows=by_place,
+                note="gain: score over the parent's, of valid children; distance: from the parent.",
+            ),
+        ),
     )
 
 
-def _choices(run: RunRecord) -> list[_Choice]:
-    of_call: dict[int, list[Trial]] = {}
-    for trial in run.trials:
-        of_call.setdefault(trial.call.iteration, []).append(trial)
-    sign = 1 if run.direction is Direction.MINIMISE else -1
-    known: list[float] = []  # scores, better ones smaller, in order
-    choices = []
+def _choices(run: RunRecord) -> Iterator[_Choice]:
+    of_call = grouped((trial.call.iteration, trial) for trial in run.trials)
+    key = run.direction.key
+    known: list[float] = []  # keys of scores, in order
     for recorded in run.events:
         event = recorded.event
         if isinstance(event, Verdict) and event.score is not None:
-            bisect.insort(known, sign * event.score)
+            bisect.insort(known, key(event.score))
         elif isinstance(event, Call):
             parent = run.history.verdicts.get(event.parent)
             if parent is None or parent.score is None:
                 continue  # it has no child, or the log would have been refused
-            choices.append(
-                _Choice(
-                    run=run.name,
-                    call=event,
-                    rank=bisect.bisect_left(known, sign * parent.score) + 1,
-                    known=len(known),
-                    trials=of_call.get(event.iteration, ()),
-                )
+            yield _Choice(
+                run=run.name,
+                iteration=event.iteration,
+                rank=bisect.bisect_left(known, key(parent.score)) + 1,
+                known=len(known),
+                trials=of_call.get(event.iteration, ()),
             )
-    return choices
 
 
 def _by_parent(choices: Sequence[_Choice]) -> list[dict[str, Any]]:
@@ -104,67 +111,28 @@ def _by_parent(choices: Sequence[_Choice]) -> list[dict[str, Any]]:
                 "rank": group,
                 "calls": len(inside),
                 "share_of_calls": len(inside) / len(choices) if choices else None,
-                "share_of_improved": rate.improved / improved if improved else None,
-                **rate.figures(),
+                "share_of_improved": rate["improved"] / improved if improved else None,
+                **rate,
             }
         )
     return rows
 
 
 def _by_place(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    places: dict[int, list[tuple[RunRecord, Trial]]] = {}
-    for run in runs:
-        for trial in run.trials:
-            places.setdefault(trial.place, []).append((run, trial))
+    places = grouped((trial.place, (run, trial)) for run in runs for trial in run.trials)
     rows = []
-    for place, members in sorted(places.items()):
-        trials = [trial for _, trial in members]
+    for place, members in places.items():
         between = [distance_to_parent(run, trial) for run, trial in members]
         rows.append(
             {
                 "place": place,
-                **rate_of(trials).figures(),
-                "median_gain": median([each.gain for each in trials if each.gain is not None]),
+                **rate_of([trial for _, trial in members]),
+                "median_gain": median([each.gain for _, each in members if each.gain is not None]),
                 "median_distance": median([each for each in between if each is not None]),
             }
         )
     return rows
 
 
-def _group(share: float) -> str:
-    return f"up to {share:.0%}"
-
-
-def _parents_table(rows: Sequence[dict[str, Any]]) -> Table:
-    columns = ("rank of the parent", "calls", "of calls", "of improved", *COLUMNS[:8])
-    return Table(
-        title="Rank of the parent among the programs known",
-        columns=columns,
-        rows=[
-            (
-                *(row["rank"], row["calls"]),
-                *map(percent, (row["share_of_calls"], row["share_of_improved"])),
-                *(row["children"], row["evaluated"], row["valid"], row["improved"]),
-                *map(percent, (row["rate"], *row["interval_95"])),
-                row["new_bests"],
-            )
-            for row in rows
-        ],
-        note=NOTE,
-    )
-
-
-def _places_table(rows: Sequence[dict[str, Any]]) -> Table:
-    return Table(
-        title="Place among the children of a call",
-        columns=("place", *COLUMNS[:8], "median gain", "median distance"),
-        rows=[
-            (
-                *(row["place"], row["children"], row["evaluated"], row["valid"], row["improved"]),
-                *map(percent, (row["rate"], *row["interval_95"])),
-                *(row["new_bests"], row["median_gain"], row["median_distance"]),
-            )
-            for row in rows
-        ],
-        note="gain: score over the parent's, of valid children; distance: from the parent.",
-    )
+def _group(share_of_known: float) -> str:
+    return f"up to {share_of_known:.0%}"

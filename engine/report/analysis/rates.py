@@ -1,98 +1,108 @@
-"""How often children improve, group by group: what several analyses count.
+"""``analysis=operators`` and ``analysis=parents``: how often children improve, group by group.
 
-Covers: the counts of a group of trials, and the improvement rate with its interval. A child
-improves if its score is better than its parent's; children that were refused or failed did not. The
-interval takes children for independent; those of one call share parent and prompt, so it is a
-little narrow.
+Covers: the counts of a group of trials, and the improvement rate with its interval, which other
+analyses show too; the groups by operator, and by the way to choose parents. Such a way is the
+settings under ``search.parent`` that a run has, and the rule that each call records: the one of the
+policy that drew the parent, or why another one was taken (`engine.store.Call`).
+
+A child improves if its score is better than its parent's; children that were refused or failed did
+not. The interval takes children for independent; those of one call share parent and prompt, so it
+is a little narrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
-from engine.report.analysis.runs import Trial
-from engine.report.analysis.statistics import wilson
-from engine.report.analysis.table import Cell, percent
+from engine.report.analysis.runs import RunRecord, Trial
+from engine.report.analysis.statistics import grouped, wilson
+from engine.report.analysis.table import Column, Findings, Table, percent, share
+from engine.settings import RunSettings
 
-COLUMNS = (
-    *("children", "evaluated", "valid", "improved", "rate", "from", "to"),
-    *("new bests", "tokens/child", "model s/child"),
+INTERVAL: tuple[Column, ...] = (
+    ("rate", share("rate")),
+    ("from", lambda row: percent(row["interval_95"][0])),
+    ("to", lambda row: percent(row["interval_95"][1])),
 )
-"""Heads of the cells of `Rate.cells`."""
+"""Columns of an improvement rate (`rate_of`)."""
+
+OUTCOMES: tuple[Column, ...] = (
+    *("children", "evaluated", "valid", "improved"),
+    *(*INTERVAL, "new_bests"),
+)
+"""Columns of what came of children (`rate_of`)."""
+
+COSTS: tuple[Column, ...] = (
+    ("tokens/child", lambda row: row["generated_tokens"] / max(1, row["children"])),
+    ("model s/child", lambda row: row["llm_seconds"] / max(1, row["children"])),
+)
+"""Columns of what children cost (`rate_of`)."""
 
 NOTE = (
     "improved: better than its parent; rate: of the children, with its 95 % Wilson interval, which "
     "takes them for independent."
 )
 
-Key = TypeVar("Key", bound=Hashable)
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rate:
-    """What came of a group of children.
-
-    Attributes:
-        children: how many.
-        evaluated: those of them with a verdict.
-        valid: those of them with a score.
-        improved: those of them that were better than their parents.
-        new_bests: those that were better than all before in their run.
-        generated_tokens: of all children.
-        llm_seconds: that all children had of the engine.
-    """
-
-    children: int
-    evaluated: int
-    valid: int
-    improved: int
-    new_bests: int
-    generated_tokens: int
-    llm_seconds: float
-
-    @property
-    def rate(self) -> float | None:
-        """Improved children / children; None without any."""
-        return self.improved / self.children if self.children else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The rate's 95 % interval."""
-        return wilson(self.improved, self.children)
-
-    def figures(self) -> dict[str, Any]:
-        """Return everything as JSON has it."""
-        return {**asdict(self), "rate": self.rate, "interval_95": list(self.interval)}
-
-    def cells(self) -> tuple[Cell, ...]:
-        """Return a table's cells, in the order of `COLUMNS`."""
-        low, high = self.interval
-        children = max(1, self.children)
-        return (
-            *(self.children, self.evaluated, self.valid, self.improved),
-            *(percent(self.rate), percent(low), percent(high), self.new_bests),
-            *(round(self.generated_tokens / children, 1), round(self.llm_seconds / children, 4)),
-        )
-
-
-def rate_of(trials: Sequence[Trial]) -> Rate:
-    """Count a group of children."""
-    return Rate(
-        children=len(trials),
-        evaluated=sum(each.is_evaluated for each in trials),
-        valid=sum(each.score is not None for each in trials),
-        improved=sum(each.is_better for each in trials),
-        new_bests=sum(each.is_best for each in trials),
-        generated_tokens=sum(each.child.generated_tokens for each in trials),
-        llm_seconds=sum(each.child.llm_seconds for each in trials),
+def operators(runs: Sequence[RunRecord]) -> Findings:
+    """Count the children of all runs by operator."""
+    keyed = ((trial.child.operator, trial) for run in runs for trial in run.trials)
+    rates = {operator: rate_of(trials) for operator, trials in grouped(keyed).items()}
+    table = Table(
+        title="Improvement rate per operator",
+        columns=("operator", *OUTCOMES, *COSTS),
+        rows=[{"operator": operator, **rate} for operator, rate in rates.items()],
+        note=NOTE,
     )
+    return Findings(figures={"operators": rates}, tables=(table,))
 
 
-def grouped(keyed: Iterable[tuple[Key, Trial]]) -> Mapping[Key, Sequence[Trial]]:
-    """Return the trials by key, in the order in which the keys first come."""
-    groups: dict[Key, list[Trial]] = {}
-    for key, trial in keyed:
-        groups.setdefault(key, []).append(trial)
-    return groups
+def parents(runs: Sequence[RunRecord]) -> Findings:
+    """Count the children of all runs by the policy and the rule that chose their parents."""
+    keyed = (
+        ((_policy(run.settings), trial.call.rule), trial) for run in runs for trial in run.trials
+    )
+    rates = [
+        {"policy": policy, "rule": rule, **rate_of(trials)}
+        for (policy, rule), trials in grouped(keyed).items()
+    ]
+    table = Table(
+        title="Improvement rate per parent policy and rule",
+        columns=("policy", "rule", *OUTCOMES, *COSTS),
+        rows=rates,
+        note=NOTE,
+    )
+    return Findings(figures={"parents": rates}, tables=(table,))
+
+
+def rate_of(trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return what came of a group of children, as figures.
+
+    ``evaluated`` counts those with a verdict, ``valid`` those with a score, ``improved`` those that
+    were better than their parents, ``new_bests`` those that were better than all before in their
+    run. ``rate`` is that of the improved children, None without any child, ``interval_95`` its
+    interval. ``generated_tokens`` and ``llm_seconds`` are sums over all children.
+    """
+    children, improved = len(trials), sum(each.is_better for each in trials)
+    return {
+        "children": children,
+        "evaluated": sum(each.is_evaluated for each in trials),
+        "valid": sum(each.score is not None for each in trials),
+        "improved": improved,
+        "new_bests": sum(each.is_best for each in trials),
+        "generated_tokens": sum(each.child.generated_tokens for each in trials),
+        "llm_seconds": sum(each.child.llm_seconds for each in trials),
+        "rate": improved / children if children else None,
+        "interval_95": list(wilson(improved, children)),
+    }
+
+
+def _policy(settings: RunSettings) -> str:
+    """Return the settings of the parents' choice, in one line."""
+    values = dataclasses.asdict(settings.search.parent)
+    return " ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in values.items()
+    )

@@ -2,58 +2,49 @@
 
 Covers two replays. *Lineage*: of each of the best programs, every step from the initial program on:
 which call and operator made it, from which parent, and at what cost. *Within calls*: TurboEvolve's
-top-m replay (section 6.1): what each call of K children would have brought with its first m alone,
-which compares widths on the same calls, so that a policy's choice of K does not weigh in; the
-order of the children is that of ``ranks.py``.
+top-m replay (section 6.1): what each call of K children would have brought with only its first m.
+That compares widths on the same calls, so a policy's choice of K does not matter. The order of the
+children is that of ``ranks.py``.
 
-An answer that lists several programs is paid for once, by all of them. Each of their steps has the
-whole of what it cost, since no part of it would have brought that program alone, and names the
-child with which it is recorded (``answer_of``).
+An answer that lists several programs is paid for once, by all of them. Each of its programs counts
+the whole cost, since no part of the answer would have brought that program alone, and names the
+child with which the answer is recorded (``answer_of``).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.budget import cost
-from engine.core import Direction
 from engine.report.analysis.runs import RunRecord, Trial
-from engine.report.analysis.statistics import median
+from engine.report.analysis.statistics import grouped, median
 from engine.report.analysis.table import Findings, Table, percent
 from engine.store import Child
 
-_COSTS = (
-    *("generated_tokens", "prompt_tokens", "cached_prompt_tokens"),
-    *("llm_seconds", "evaluation_seconds", "money"),
-)
+_TOKENS = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens")
+_COSTS = (*_TOKENS, "llm_seconds", "evaluation_seconds", "money")
 
 
 def replay(runs: Sequence[RunRecord], *, top: int) -> Findings:
     """Replay the ``top`` best programs of all runs, the initial ones left out, and all calls."""
+    scored = [
+        (run.direction.key(trial.score), run, trial)
+        for run in runs
+        for trial in run.trials
+        if trial.score is not None
+    ]
     programs = [
         {"rank": rank, **_program(run, trial)}
-        for rank, (run, trial) in enumerate(_best(runs, top), start=1)
+        for rank, (_, run, trial) in enumerate(sorted(scored, key=lambda each: each[0])[:top], 1)
     ]
     within = _within_calls(runs)
     return Findings(
         figures={"programs": programs, "within_calls": within},
         tables=(_programs_table(programs), *map(_lineage_table, programs), _within_table(within)),
     )
-
-
-def _best(runs: Sequence[RunRecord], top: int) -> list[tuple[RunRecord, Trial]]:
-    """Return the programs with the best scores, of equal ones those that were made first."""
-    scored = [(run, trial) for run in runs for trial in run.trials if trial.score is not None]
-
-    def rank(entry: tuple[RunRecord, Trial]) -> float:
-        run, trial = entry
-        assert trial.score is not None
-        return trial.score if run.direction is Direction.MINIMISE else -trial.score
-
-    return heapq.nsmallest(top, scored, key=rank)
 
 
 def _program(run: RunRecord, trial: Trial) -> dict[str, Any]:
@@ -90,6 +81,7 @@ def _answer_of(trial: Trial, by_id: Mapping[str, Trial]) -> Child:
 
 def _step(run: RunRecord, trial: Trial, answer: Child) -> dict[str, Any]:
     child, call = trial.child, trial.call
+    tokens = {each: getattr(answer, each) for each in _TOKENS}
     return {
         "candidate": child.id,
         "parent": child.parent,
@@ -100,26 +92,23 @@ def _step(run: RunRecord, trial: Trial, answer: Child) -> dict[str, Any]:
         "score": trial.score,
         "gain": trial.gain,
         "answer_of": answer.id,
-        "generated_tokens": answer.generated_tokens,
-        "prompt_tokens": answer.prompt_tokens,
-        "cached_prompt_tokens": answer.cached_prompt_tokens,
+        **tokens,
         "llm_seconds": answer.llm_seconds,
-        "evaluation_seconds": run.history.verdicts[child.id].seconds,
-        "money": cost(
-            run.settings.budget.prices,
-            prompt_tokens=answer.prompt_tokens,
-            cached_prompt_tokens=answer.cached_prompt_tokens,
-            generated_tokens=answer.generated_tokens,
-        ),
+        "evaluation_seconds": run.history.verdicts[child.id].evaluation.seconds,
+        "money": cost(run.settings.budget.prices, **tokens),
     }
 
 
 def _within_calls(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """Return, for each K and m up to it, what the first m children of the calls brought."""
-    widths: dict[int, list[list[Trial]]] = {}
-    for run in runs:
-        for children in _calls(run):
-            widths.setdefault(len(children), []).append(children)
+    of_call = (
+        grouped((trial.call.iteration, trial) for trial in run.trials).values() for run in runs
+    )
+    whole = (
+        (len(trials), sorted(trials, key=lambda each: each.child.index))
+        for trials in itertools.chain.from_iterable(of_call)
+        if len(trials) == trials[0].call.k
+    )
     return [
         {
             "k": k,
@@ -131,19 +120,9 @@ def _within_calls(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
                 [max(gains) for call in calls if (gains := _gains(call[:m]))]
             ),
         }
-        for k, calls in sorted(widths.items())
+        for k, calls in grouped(whole).items()
         for m in range(1, k + 1)
     ]
-
-
-def _calls(run: RunRecord) -> Iterator[list[Trial]]:
-    """Yield the children of each call that has all of them, in their order."""
-    of_call: dict[int, list[Trial]] = {}
-    for trial in run.trials:
-        of_call.setdefault(trial.call.iteration, []).append(trial)
-    for children in of_call.values():
-        if len(children) == children[0].call.k:
-            yield sorted(children, key=lambda each: each.child.index)
 
 
 def _gains(trials: Sequence[Trial]) -> list[float]:
@@ -154,18 +133,14 @@ def _programs_table(programs: Sequence[dict[str, Any]]) -> Table:
     return Table(
         title="The best programs, and what they and their ancestors cost",
         columns=(
-            *("rank", "run", "candidate", "score", "steps", "tokens", "model s", "evaluation s"),
-            *("after candidates", "after s"),
+            *("rank", "run", "candidate", "score", ("steps", lambda row: len(row["lineage"]))),
+            ("tokens", lambda row: row["cost"]["generated_tokens"]),
+            ("model s", lambda row: row["cost"]["llm_seconds"]),
+            ("evaluation s", lambda row: row["cost"]["evaluation_seconds"]),
+            ("after candidates", lambda row: row["found_after"]["candidates"]),
+            ("after s", lambda row: row["found_after"]["seconds"]),
         ),
-        rows=[
-            (
-                *(each["rank"], each["run"], each["candidate"], each["score"]),
-                *(len(each["lineage"]), each["cost"]["generated_tokens"]),
-                *(each["cost"]["llm_seconds"], each["cost"]["evaluation_seconds"]),
-                *(each["found_after"]["candidates"], each["found_after"]["seconds"]),
-            )
-            for each in programs
-        ],
+        rows=programs,
     )
 
 
@@ -173,17 +148,10 @@ def _lineage_table(program: dict[str, Any]) -> Table:
     return Table(
         title=f"Lineage of {program['rank']}: {program['candidate']} of {program['run']}",
         columns=(
-            *("candidate", "parent", "operator", "island", "K", "temperature", "score", "gain"),
-            *("tokens", "model s"),
+            *("candidate", "parent", "operator", "island", ("K", "k"), "temperature", "score"),
+            *("gain", ("tokens", "generated_tokens"), ("model s", "llm_seconds")),
         ),
-        rows=[
-            (
-                *(step["candidate"], step["parent"], step["operator"], step["island"], step["k"]),
-                *(step["temperature"], step["score"], step["gain"]),
-                *(step["generated_tokens"], step["llm_seconds"]),
-            )
-            for step in program["lineage"]
-        ],
+        rows=program["lineage"],
         note="tokens, model s: of the whole answer, which all programs that it lists share.",
     )
 
@@ -191,15 +159,13 @@ def _lineage_table(program: dict[str, Any]) -> Table:
 def _within_table(rows: Sequence[dict[str, Any]]) -> Table:
     return Table(
         title="What the first m children of a call are worth",
-        columns=("K", "m", "calls", "improving", "share", "valid", "median best gain"),
-        rows=[
-            (
-                *(row["k"], row["m"], row["calls"], row["improving"]),
-                *(percent(row["improving"] / row["calls"]), row["valid"], row["median_best_gain"]),
-            )
-            for row in rows
-            if row["m"] == row["k"] or row["m"] & (row["m"] - 1) == 0  # all m are in the figures
-        ],
+        columns=(
+            *(("K", "k"), "m", "calls", "improving"),
+            ("share", lambda row: percent(row["improving"] / row["calls"])),
+            *("valid", "median_best_gain"),
+        ),
+        # All m are in the figures.
+        rows=[row for row in rows if row["m"] == row["k"] or row["m"] & (row["m"] - 1) == 0],
         note="improving: at least one of the m is better than the parent; valid: at least one has "
         "a score; gain: of the best of those over the parent.",
     )

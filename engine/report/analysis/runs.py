@@ -125,13 +125,13 @@ def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
         if folder.resolve() in seen:
             raise UserError(f"{folder} is given twice; a run counts once")
         seen.add(folder.resolve())
-    runs = tuple(map(_read, folders))
-    for run in runs[1:]:
-        if _fingerprint(run) != _fingerprint(runs[0]):
+    first, *others = runs = tuple(map(_read, folders))
+    for run in others:
+        if run.history.sessions[0].fingerprint != first.history.sessions[0].fingerprint:
+            problems = ", ".join(Path(each.settings.problem).name for each in (first, run))
             raise UserError(
-                f"{runs[0].name} and {run.name} are of different problems ({_problem(runs[0])}, "
-                f"{_problem(run)}), or of one that changed between them, so their scores do not "
-                "compare; report them apart"
+                f"{first.name} and {run.name} are of different problems ({problems}), or of one "
+                "that changed between them, so their scores do not compare; report them apart"
             )
     return runs
 
@@ -234,11 +234,3 @@ def _totals(account: Account, history: RunHistory) -> Totals:
         seconds=used[Limit.SECONDS],
         money=used[Limit.MONEY],
     )
-
-
-def _fingerprint(run: RunRecord) -> str:
-    return run.history.sessions[0].fingerprint
-
-
-def _problem(run: RunRecord) -> str:
-    return Path(run.settings.problem).name

@@ -1,11 +1,28 @@
-"""Statistics of the analyses: medians, quartiles, and an interval for a rate."""
+"""Statistics of the analyses: groups, medians, quartiles, and an interval for a rate."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
-_Z = 1.959963984540054  # the normal distribution's 97.5 % quantile
+import numpy as np
+from scipy.stats import binomtest
+
+Key = TypeVar("Key", int, str, tuple[Any, ...])
+Value = TypeVar("Value")
+
+
+def grouped(keyed: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the values of each key as they come, the keys in order."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in keyed:
+        groups.setdefault(key, []).append(value)
+    return dict(sorted(groups.items(), key=lambda each: each[0]))
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean of ``values``; None of none."""
+    return sum(each / len(values) for each in values) if values else None  # the sum may be infinite
 
 
 def median(values: Sequence[float]) -> float | None:
@@ -21,8 +38,7 @@ def quartiles(values: Sequence[float]) -> tuple[float, float] | None:
     """Return the smallest values that at least 25 % and 75 % of ``values`` do not exceed."""
     if not values:
         return None
-    ordered = sorted(values)
-    low, high = (ordered[math.ceil(share * len(ordered)) - 1] for share in (0.25, 0.75))
+    low, high = np.quantile(values, (0.25, 0.75), method="inverted_cdf").tolist()
     return low, high
 
 
@@ -30,14 +46,9 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
     """Return the 95 % score interval of a rate; from 0 to 1 where there were no trials.
 
     Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
-    American Statistical Association 22 (1927), p. 209-212: the rates p from which the observed one
-    is not more than z standard errors sqrt(p (1 - p) / n) away.
+    American Statistical Association 22 (1927), p. 209-212.
     """
     if not trials:
         return 0.0, 1.0
-    rate, square = hits / trials, _Z * _Z / trials
-    centre = (rate + square / 2) / (1 + square)
-    half = math.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
-    # At the ends the interval touches them, but for rounding.
-    low = 0.0 if hits == 0 else centre - half
-    return low, 1.0 if hits == trials else centre + half
+    interval = binomtest(hits, trials).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)

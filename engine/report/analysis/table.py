@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
-Cell = str | int | float | None
-"""None where there is nothing to tell."""
+import rich.table
+from rich.console import Console
+from rich.text import Text
 
-_GAP = "  "
+Row = Mapping[str, Any]
+"""Figures by key; None where there is nothing to tell."""
+
+Column = str | tuple[str, str | Callable[[Row], Any]]
+"""The key of the figure that a column shows; or its head, and the key or what makes the cell."""
+
+_WIDEST = 10**9  # characters of a line: nothing is cut off or wrapped
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,34 +26,34 @@ class Table:
 
     Attributes:
         title: what it shows, in one line.
-        columns: their heads.
-        rows: one cell for each column.
+        columns: what it shows of a row.
+        rows: the figures.
         note: what has to be known to read it; empty if nothing.
     """
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
     note: str = ""
 
     def text(self) -> str:
         """Return the table as lines of aligned columns, words on the left, numbers on the right."""
         if not self.rows:
             return f"{self.title}: nothing to show\n"
-        cells = [[_shown(each) for each in row] for row in self.rows]
-        is_text = [
-            any(isinstance(row[column], str) and not _is_percent(row[column]) for row in self.rows)
-            for column in range(len(self.columns))
-        ]
-        widths = [max(map(len, column)) for column in zip(self.columns, *cells, strict=True)]
-        lines = [self.title]
-        for row in (self.columns, *cells):
-            aligned = (
-                each.ljust(width) if left else each.rjust(width)
-                for each, width, left in zip(row, widths, is_text, strict=True)
-            )
-            lines.append(_GAP.join(["", *aligned]).rstrip())
-        return "\n".join([*lines, *([self.note] if self.note else [])]) + "\n"
+        table = rich.table.Table(box=None, padding=(0, 0, 0, 2))
+        columns = []
+        for column in self.columns:
+            head, pick = (column.replace("_", " "), column) if isinstance(column, str) else column
+            cells = [row[pick] if isinstance(pick, str) else pick(row) for row in self.rows]
+            is_text = any(isinstance(cell, str) and not cell.endswith("%") for cell in cells)
+            table.add_column(Text(head), justify="left" if is_text else "right")
+            columns.append([Text(_shown(cell)) for cell in cells])
+        for row in zip(*columns, strict=True):
+            table.add_row(*row)
+        output = StringIO()
+        Console(file=output, width=_WIDEST).print(table)
+        lines = [line.rstrip() for line in output.getvalue().splitlines()]
+        return "\n".join([self.title, *lines, *([self.note] if self.note else [])]) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,11 +74,12 @@ def percent(share: float | None) -> str | None:
     return None if share is None else f"{share:.1%}"
 
 
-def _is_percent(cell: Cell) -> bool:
-    return isinstance(cell, str) and cell.endswith("%")
+def share(key: str) -> Callable[[Row], str | None]:
+    """Return what makes a cell of a figure that is a share."""
+    return lambda row: percent(row[key])
 
 
-def _shown(cell: Cell) -> str:
+def _shown(cell: Any) -> str:
     if cell is None:
         return "-"
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)

@@ -1,19 +1,23 @@
 """Parents: whom an iteration changes. A file for each policy; ``policy`` has their contract."""
 
-from engine.search.parents.factory import POLICIES, make_policy
-from engine.search.parents.islands import IslandBandit
-from engine.search.parents.policy import Child, Draw, ParentOutcome, ParentPolicy
+from engine.search.parents.policy import (
+    PARENTS,
+    Draw,
+    Offspring,
+    ParentOutcome,
+    ParentPolicy,
+    ParentSettings,
+)
 from engine.search.parents.scores import best_of, normalised, rank
 
 __all__ = [
-    "POLICIES",
-    "Child",
+    "PARENTS",
     "Draw",
-    "IslandBandit",
+    "Offspring",
     "ParentOutcome",
     "ParentPolicy",
+    "ParentSettings",
     "best_of",
-    "make_policy",
     "normalised",
     "rank",
 ]

@@ -1,8 +1,11 @@
 """AdaEvolve: explore while an island stagnates, exploit while it improves.
 
 Source: Cemri et al., "AdaEvolve: adaptive LLM driven zeroth-order optimization", 2026, local
-adaptation, and its code. With delta the relative improvement of a child (``improvement``), an
-island accumulates
+adaptation, and its code. With delta the relative improvement of a child, which is
+
+    min(1, (score - best) / (|best| + 1e-8))
+
+if it is better than the best of its island, 1 if there was none, and else 0, an island accumulates
 
     G <- rho G + (1 - rho) delta^2,                              rho = 0.9,      (1)
 
@@ -19,15 +22,15 @@ Where this differs from its code:
 
 - There (1) is computed only when a program improves, so G never decays while an island stagnates,
   and the search goes on exploiting. Here it is computed for every child, with delta = 0 for one
-  that improves nothing or has no score. The initial program and other guests count, as there,
+  that improves nothing or has no score. The initial program and other migrants count, as there,
   when they are the island's new best.
 - To explore is to choose by novelty. There that is the mean distance to the five nearest in an
   archive of 20, by tokens and structure. An island here has no bound, so the distances between all
   its programs would be too many. A program's novelty is the share of the others that lack a line
   of it, averaged over its lines, which takes one look at each line. The floor of 0.001 is theirs.
 
-Covers: one island. Does not cover the choice between islands (``islands``), or what it tells
-the model of its mode.
+Covers: one island. Does not cover the paper's choice between islands, or what it tells the model of
+its mode.
 """
 
 from __future__ import annotations
@@ -37,16 +40,23 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from engine.core import Candidate, Direction
-from engine.search.order import in_order
-from engine.search.parents.improvement import relative_gain
-from engine.search.parents.policy import Draw, ParentOutcome
-from engine.search.parents.scores import rank
+from engine.search.parents.policy import (
+    PARENTS,
+    Draw,
+    ParentOutcome,
+    ParentPolicy,
+    ParentSettings,
+)
+from engine.search.parents.scores import hashes_of, rank
 from engine.search.race import winner
+from engine.section import Number, Share, require, section
 
 EXPLOIT_SHARE = 0.7
 """Share of the choices that do not explore which exploit; the others are balanced."""
@@ -57,41 +67,43 @@ _EPSILON = 1e-8
 _KEPT = 1 << 15  # programs whose lines were asked for last
 
 
-class AdaEvolve:
+@PARENTS.register("adaevolve")
+@section
+class AdaEvolveSettings(ParentSettings):
+    """How fast improvements are forgotten, and how often a search explores.
+
+    Attributes:
+        decay: rho, from 0 to below 1.
+        intensity_min: Imin, how often a search explores that improves without end.
+        intensity_max: Imax, how often one that does not improve at all; at most 1.
+    """
+
+    decay: Number = Field(default=0.9, ge=0, lt=1)
+    intensity_min: Share = 0.15
+    intensity_max: Share = 0.5
+
+    @model_validator(mode="after")
+    def _intensities_ascend(self) -> Self:
+        least, most = self.intensity_min, self.intensity_max
+        must_be = f"at least search.parent.intensity_min ({least})"
+        require(least <= most, "intensity_max", most, must_be)
+        return self
+
+    def make(self, *, direction: Direction) -> AdaEvolve:
+        """Return the policy of an island without a program."""
+        return AdaEvolve(self, direction=direction)
+
+
+class AdaEvolve(ParentPolicy):
     """Exploring, exploiting and balanced choices, as often as the island's progress suggests."""
 
-    def __init__(
-        self,
-        *,
-        direction: Direction,
-        decay: float = 0.9,
-        intensity_min: float = 0.15,
-        intensity_max: float = 0.5,
-    ) -> None:
-        """Start without a program: G = 0.
-
-        Args:
-            direction: of the scores.
-            decay: rho, from 0 to below 1.
-            intensity_min: Imin, how often a search explores that improves without end.
-            intensity_max: Imax, how often one that does not improve at all; at most 1.
-
-        Raises:
-            ValueError: one of them is out of its range, or Imin exceeds Imax.
-        """
-        if not 0 <= decay < 1:
-            raise ValueError(f"decay is {decay}; it must be 0 or more and below 1")
-        if not 0 <= intensity_min <= intensity_max <= 1:
-            raise ValueError(
-                f"intensity_min is {intensity_min} and intensity_max {intensity_max}; they must "
-                "ascend from 0 to 1"
-            )
+    def __init__(self, settings: AdaEvolveSettings, *, direction: Direction) -> None:
+        """Start with G = 0; ``direction`` is that of the scores."""
         self._direction = direction
-        self._decay = decay
-        self._min = intensity_min
-        self._max = intensity_max
+        self._decay = settings.decay
+        self._min = settings.intensity_min
+        self._max = settings.intensity_max
         self._best: float | None = None
-        self._last = -1
         self.accumulated = 0.0
         """G, from 0 to 1."""
 
@@ -112,30 +124,25 @@ class AdaEvolve:
             count = size // 4 if u < exploit else min(MOST_BALANCED, size // 5)
             candidates = self._top(candidates, max(1, count))
             log_weights = np.zeros(len(candidates))
-        place = winner([each.id for each in candidates], log_weights, key=key)
+        place = winner(hashes_of(candidates), log_weights, key=key)
         return Draw(candidate=candidates[place], rule=rule)
 
-    def welcome(self, candidate: Candidate) -> None:
-        """Take in a guest, which counts if it is the island's new best."""
+    def receive(self, candidate: Candidate) -> None:
+        """Take in a migrant, which counts if it is the island's new best."""
         if self._best is None or self._direction.better(candidate.score, self._best):
             self._accumulate(candidate.score)
 
     def tell(self, outcome: ParentOutcome) -> None:
-        """Accumulate the improvement of each child, in the order of their places.
-
-        Raises:
-            ValueError: this iteration or a later one was told before.
-        """
-        self._last = in_order(outcome.iteration, after=self._last)
+        """Accumulate the improvement of each child, in the order of their places."""
         for child in outcome.children:
             self._accumulate(child.score)
 
     def _accumulate(self, score: float | None) -> None:
-        best = self._best
-        delta = relative_gain(score, best=best, reference=best, direction=self._direction)
-        self.accumulated = self._decay * self.accumulated + (1 - self._decay) * delta**2  # (1)
+        best, delta = self._best, 0.0
         if score is not None and (best is None or self._direction.better(score, best)):
+            delta = 1.0 if best is None else min(1.0, abs(score - best) / (abs(best) + _EPSILON))
             self._best = score
+        self.accumulated = self._decay * self.accumulated + (1 - self._decay) * delta**2  # (1)
 
     def _top(self, candidates: Sequence[Candidate], count: int) -> Sequence[Candidate]:
         return sorted(candidates, key=lambda each: rank(each, self._direction))[:count]

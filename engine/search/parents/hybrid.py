@@ -7,66 +7,72 @@ scores become the s_i; ``power`` says how they do here.
 
 The rules are called ``elite``, ``uniform`` and ``weighted``.
 
-Both random choices are races (``engine.search.race``), so the parent that is drawn while a few
-verdicts are not in yet is mostly the one that is drawn once they are: with the same u and key, a
-uniform choice changes only to a new candidate; a weighted one also where a new best or worst score
-changes the s_i of the others so much that another wins.
+Both random choices are races (``engine.search.race``). So the parent that is drawn before the last
+verdicts are in is mostly the one that is drawn afterwards. With the same u and key a uniform choice
+changes only to a new candidate. A weighted choice also changes if a new best or worst score changes
+the s_i of the others so much that another one wins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
-import numpy as np
+from pydantic import model_validator
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import Draw, Memoryless
-from engine.search.parents.power import Power
-from engine.search.parents.scores import best_of
+from engine.search.parents.policy import PARENTS, Draw, ParentPolicy, ParentSettings
+from engine.search.parents.power import Exponent, Floor, power
+from engine.search.parents.scores import best_of, hashes_of, normalised
 from engine.search.race import winner
+from engine.section import Share, require, section
 
 
-class Hybrid(Memoryless):
+@PARENTS.register("hybrid")
+@section
+class HybridSettings(ParentSettings):
+    """How often each way is taken; the other choices are weighted.
+
+    Attributes:
+        p_elite: how often the best candidate is taken.
+        p_uniform: how often any.
+        gamma: as `PowerSettings` has it.
+        epsilon: as `PowerSettings` has it.
+    """
+
+    p_elite: Share = 0.5
+    p_uniform: Share = 0.1
+    gamma: Exponent = 3.0
+    epsilon: Floor = 0.001
+
+    @model_validator(mode="after")
+    def _shares_add_up(self) -> Self:
+        fits = self.p_elite + self.p_uniform <= 1
+        require(fits, "p_uniform", self.p_uniform, "at most 1 - search.parent.p_elite")
+        return self
+
+    def make(self, *, direction: Direction) -> Hybrid:
+        """Return the policy of an island."""
+        return Hybrid(self, direction=direction)
+
+
+class Hybrid(ParentPolicy):
     """The best, anyone, or one weighted by score."""
 
-    def __init__(
-        self,
-        *,
-        direction: Direction,
-        p_elite: float,
-        p_uniform: float,
-        gamma: float,
-        epsilon: float,
-    ) -> None:
-        """Keep the shares of the ways.
-
-        Args:
-            direction: of the scores.
-            p_elite: how often the best is taken.
-            p_uniform: how often anyone; the rest of the choices are weighted.
-            gamma: as `Power` has it.
-            epsilon: as `Power` has it.
-
-        Raises:
-            ValueError: one of them is out of its range, or the shares add up to more than 1.
-        """
-        if p_elite < 0 or p_uniform < 0 or p_elite + p_uniform > 1:
-            raise ValueError(
-                f"p_elite is {p_elite} and p_uniform {p_uniform}; both must be 0 or more, and "
-                "their sum at most 1"
-            )
+    def __init__(self, settings: HybridSettings, *, direction: Direction) -> None:
+        """``direction``: of the scores."""
+        self._settings = settings
         self._direction = direction
-        self._p_elite = p_elite
-        self._p_uniform = p_uniform
-        self._weighted = Power(direction=direction, gamma=gamma, epsilon=epsilon)
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         """Choose one of ``candidates``, at least one; ``u`` says which of the three ways."""
-        if u < self._p_elite:
+        ways = self._settings
+        if u < ways.p_elite:
             return Draw(candidate=best_of(candidates, self._direction), rule="elite")
-        if u < self._p_elite + self._p_uniform:
-            ids = [each.id for each in candidates]
-            place = winner(ids, np.zeros(len(ids)), key=key)
+        hashes = hashes_of(candidates)
+        if u < ways.p_elite + ways.p_uniform:
+            place = winner(hashes, 0.0, key=key)
             return Draw(candidate=candidates[place], rule="uniform")
-        drawn = self._weighted.choose(candidates, u=u, key=key)
-        return Draw(candidate=drawn.candidate, rule="weighted")
+        shares = normalised(candidates, self._direction)
+        log_weights = power(shares, gamma=ways.gamma, epsilon=ways.epsilon)
+        return Draw(candidate=candidates[winner(hashes, log_weights, key=key)], rule="weighted")

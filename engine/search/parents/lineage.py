@@ -1,6 +1,6 @@
 """Lineage: which program was made from which, as an island was told.
 
-A program that was not told as a child, such as a guest, has no parent here: it is the root of
+A program that was not told as a child, such as a migrant, has no parent here: it is the root of
 its own tree.
 
 Covers: parents and ancestors. Does not cover scores.

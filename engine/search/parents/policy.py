@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from engine.core import Candidate
+from engine.core import Candidate, Direction
+from engine.registry import Policies, Policy
+from engine.section import section
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Child:
+class Offspring:
     """A child as its verdict left it.
 
     Attributes:
@@ -42,7 +43,7 @@ class ParentOutcome:
 
     iteration: int
     parent: str
-    children: tuple[Child, ...]
+    children: tuple[Offspring, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +59,7 @@ class Draw:
     rule: str
 
 
-class ParentPolicy(Protocol):
+class ParentPolicy:
     """Whom each iteration of one island changes."""
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
@@ -73,24 +74,32 @@ class ParentPolicy(Protocol):
             u: uniform on [0, 1); says which way is taken where a policy has several.
             key: of all other draws, from 0 to 2^64 - 1.
         """
+        raise NotImplementedError
 
-    def welcome(self, candidate: Candidate) -> None:
-        """Take in a guest: a program that the island began with, or that another one sent."""
+    def receive(self, candidate: Candidate) -> None:
+        """Take in a migrant: a program that the island began with, or that another one sent.
+
+        A policy that has no method of its own learns nothing from it.
+        """
 
     def tell(self, outcome: ParentOutcome) -> None:
-        """Take in what became of a parent, in the order of the island's iterations.
+        """Take in what became of a parent, once, in the order of the island's iterations.
 
-        Raises:
-            ValueError: this iteration or a later one was told before. A policy that remembers
-                nothing does not notice.
+        A policy that has no method of its own learns nothing from it.
         """
 
 
-class Memoryless:
-    """What the policies share that look at nothing but the candidates."""
+@section
+class ParentSettings(Policy):
+    """A policy for parents as it is configured, under ``search.parent``."""
 
-    def welcome(self, candidate: Candidate) -> None:
-        """Learn nothing."""
+    def make(self, *, direction: Direction) -> ParentPolicy:
+        """Return the policy of an island that was told nothing.
 
-    def tell(self, outcome: ParentOutcome) -> None:
-        """Learn nothing."""
+        Args:
+            direction: of the scores.
+        """
+        raise NotImplementedError
+
+
+PARENTS = Policies(ParentSettings, package=__package__, group="brood.parents")

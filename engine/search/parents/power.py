@@ -4,55 +4,63 @@ s_i = (score_i - worst) / (best - worst), turned round for a problem that minimi
 do not depend on the scale or the sign of a problem's scores; where all scores are equal, all s_i
 are 1. The best has s_i = 1, so with eps at most 1 the weights have a finite sum above 0, whatever
 gamma is. gamma = 0 is a uniform choice, gamma = 1 fitness-proportional selection.
-
-Covers: the weights by score. Does not cover weights by rank (``ranking``), which outliers do not
-move.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import Draw, Memoryless
-from engine.search.parents.scores import normalised
+from engine.search.parents.policy import PARENTS, Draw, ParentPolicy, ParentSettings
+from engine.search.parents.scores import hashes_of, normalised
 from engine.search.race import winner
+from engine.section import Number, section
+
+Exponent = Annotated[Number, Field(ge=0)]
+Floor = Annotated[Number, Field(gt=0, le=1)]
 
 
-class Power(Memoryless):
+@PARENTS.register("power")
+@section
+class PowerSettings(ParentSettings):
+    """The weights' exponent and floor.
+
+    Attributes:
+        gamma: 0 or more; the larger, the greedier.
+        epsilon: the least share that a candidate counts for, above 0, at most 1.
+    """
+
+    gamma: Exponent = 3.0
+    epsilon: Floor = 0.001
+
+    def make(self, *, direction: Direction) -> Power:
+        """Return the policy of an island."""
+        return Power(self, direction=direction)
+
+
+class Power(ParentPolicy):
     """A choice weighted by a power of the score."""
 
-    def __init__(self, *, direction: Direction, gamma: float = 1.0, epsilon: float = 0.001) -> None:
-        """Keep the exponent and the floor.
-
-        Args:
-            direction: of the scores.
-            gamma: 0 or more; the larger, the greedier.
-            epsilon: the least share that a candidate counts for, above 0, at most 1.
-
-        Raises:
-            ValueError: one of them is out of its range.
-        """
-        if not 0 <= gamma < math.inf:
-            raise ValueError(f"gamma is {gamma}; it must be 0 or more and finite")
-        if not 0 < epsilon <= 1:
-            raise ValueError(f"epsilon is {epsilon}; it must be above 0 and at most 1")
+    def __init__(self, settings: PowerSettings, *, direction: Direction) -> None:
+        """``direction``: of the scores."""
+        self._settings = settings
         self._direction = direction
-        self._gamma = gamma
-        self._epsilon = epsilon
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         """Choose one of ``candidates``, at least one; ``u`` does not matter."""
-        log_weights = self._log_weights(candidates)
-        place = winner([each.id for each in candidates], log_weights, key=key)
+        shares = normalised(candidates, self._direction)
+        weighed = power(shares, gamma=self._settings.gamma, epsilon=self._settings.epsilon)
+        place = winner(hashes_of(candidates), weighed, key=key)
         return Draw(candidate=candidates[place], rule="power")
 
-    def _log_weights(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-        shares = np.maximum(self._epsilon, normalised(candidates, self._direction))
-        with np.errstate(over="ignore"):  # an infinite gamma ln s is a weight of 0
-            log_weights: NDArray[np.float64] = self._gamma * np.log(shares)
-        return log_weights
+
+def power(shares: NDArray[np.float64], *, gamma: float, epsilon: float) -> NDArray[np.float64]:
+    """Return the logarithms of the weights of s_i, same shape; see `PowerSettings`."""
+    with np.errstate(over="ignore"):  # an infinite gamma ln s is a weight of 0
+        log_weights: NDArray[np.float64] = gamma * np.log(np.maximum(epsilon, shares))
+    return log_weights

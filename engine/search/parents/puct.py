@@ -29,39 +29,54 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.order import in_order
 from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import Draw, ParentOutcome
+from engine.search.parents.policy import (
+    PARENTS,
+    Draw,
+    ParentOutcome,
+    ParentPolicy,
+    ParentSettings,
+)
 from engine.search.parents.scores import best_of, ranks, scores_of
+from engine.section import Number, section
 
 LEAST_RANGE = 1e-6
 """Rmax - Rmin where all candidates have the same score."""
 
 
-class Puct:
-    """The candidate with the best child or the least tried lineage."""
+@PARENTS.register("puct")
+@section
+class PuctSettings(ParentSettings):
+    """How much the seldom tried count.
 
-    def __init__(self, *, direction: Direction, exploration: float = 1.0) -> None:
-        """Start with no call counted.
+    Attributes:
+        exploration: c, 0 or more.
+    """
 
-        Args:
-            direction: of the scores.
-            exploration: c, 0 or more.
+    exploration: Number = Field(default=1.0, ge=0)
 
-        Raises:
-            ValueError: ``exploration`` is out of its range.
-        """
-        if not 0 <= exploration < math.inf:
-            raise ValueError(f"exploration is {exploration}; it must be 0 or more and finite")
+    def make(self, *, direction: Direction) -> Puct:
+        """Return the policy of an island, with no call counted."""
+        return Puct(self, direction=direction)
+
+
+class Puct(ParentPolicy):
+    """The candidate with the best child or the least tried lineage.
+
+    A migrant's calls on other islands are none of this one's.
+    """
+
+    def __init__(self, settings: PuctSettings, *, direction: Direction) -> None:
+        """``direction``: of the scores."""
+        self._exploration = settings.exploration
         self._direction = direction
-        self._exploration = exploration
         self._lineage = Lineage()
         self._calls: Counter[str] = Counter()  # n / G
         self._all_calls = 0  # T / G
         self._best_child: dict[str, float] = {}
-        self._last = -1
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         """Choose one of ``candidates``, at least one; the numbers do not matter."""
@@ -81,18 +96,13 @@ class Puct:
         values: NDArray[np.float64] = quality + self._exploration * bonus
         return values
 
-    def welcome(self, candidate: Candidate) -> None:
-        """Learn nothing: its calls on other islands are none of this one's."""
-
     def tell(self, outcome: ParentOutcome) -> None:
         """Count a call of a parent and all it descends from, and keep its best child.
 
         Raises:
-            ValueError: this iteration or a later one was told before, or one of the children.
+            ValueError: one of the children was told before.
         """
-        last = in_order(outcome.iteration, after=self._last)
         self._lineage.add(outcome)
-        self._last = last
         self._all_calls += 1
         self._calls.update(self._lineage.upward(outcome.parent))
         for child in outcome.children:

@@ -1,7 +1,6 @@
-"""Scores of any problem made comparable: who is better, by what share of the span, at which rank.
+"""Scores made comparable: order, scaling and ranks, for either direction and any size or sign.
 
-Covers: order, scaling and ranks, for either direction, whatever the scores' size or sign. Does not
-cover what a policy makes of them.
+Does not cover what a policy makes of them.
 """
 
 from __future__ import annotations
@@ -12,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
+from engine.search import race
+from engine.search.roster import Roster
 
 
 def rank(candidate: Candidate, direction: Direction) -> tuple[float, int]:
     """Return what is smaller for the better candidate, and of equal ones for the shorter."""
-    score = candidate.score if direction is Direction.MINIMISE else -candidate.score
-    return score, len(candidate.program)
+    return direction.key(candidate.score), len(candidate.program)
 
 
 def best_of(candidates: Sequence[Candidate], direction: Direction) -> Candidate:
     """Return the best candidate; of equal ones the shortest, then the first."""
+    if isinstance(candidates, Roster):
+        return candidates.best(direction)
     return min(candidates, key=lambda each: rank(each, direction))
 
 
@@ -31,8 +33,17 @@ def normalised(candidates: Sequence[Candidate], direction: Direction) -> NDArray
 
 
 def scores_of(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-    """Return the scores as they are, shape (len(candidates),)."""
+    """Return the scores as they are, shape (len(candidates),); those that a roster keeps."""
+    if isinstance(candidates, Roster):
+        return candidates.scores
     return np.array([candidate.score for candidate in candidates], dtype=np.float64)
+
+
+def hashes_of(candidates: Sequence[Candidate]) -> NDArray[np.uint64]:
+    """Return what races are drawn by, shape (len(candidates),); what a roster keeps."""
+    if isinstance(candidates, Roster):
+        return candidates.hashes
+    return race.hashes_of([each.id for each in candidates])
 
 
 def scaled(scores: NDArray[np.float64], direction: Direction) -> NDArray[np.float64]:

@@ -14,61 +14,67 @@ All children that were told count, also those without a score: each was an attem
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.order import in_order
-from engine.search.parents.policy import Draw, ParentOutcome
-from engine.search.parents.scores import scores_of
+from engine.search.parents.policy import (
+    PARENTS,
+    Draw,
+    ParentOutcome,
+    ParentPolicy,
+    ParentSettings,
+)
+from engine.search.parents.scores import hashes_of, scores_of
 from engine.search.race import winner
+from engine.section import Number, section
 
 LEAST_DEVIATION = 1e-6
 _LARGE = 1e300  # scores beyond it are taken in a larger unit, or their sums could be infinite
 
 
-class Shinka:
-    """A choice weighted by how far a score is above the median, and how seldom it was tried."""
+@PARENTS.register("shinka")
+@section
+class ShinkaSettings(ParentSettings):
+    """How much the scores count.
 
-    def __init__(self, *, direction: Direction, sharpness: float = 10.0) -> None:
-        """Start with no parent tried.
+    Attributes:
+        sharpness: lambda; 0 leaves only the numbers of children to count.
+    """
 
-        Args:
-            direction: of the scores.
-            sharpness: lambda, 0 or more; 0 leaves only the numbers of children to count.
+    sharpness: Number = Field(default=10.0, ge=0)
 
-        Raises:
-            ValueError: ``sharpness`` is out of its range.
-        """
-        if not 0 <= sharpness < math.inf:
-            raise ValueError(f"sharpness is {sharpness}; it must be 0 or more and finite")
+    def make(self, *, direction: Direction) -> Shinka:
+        """Return the policy of an island, with no parent tried."""
+        return Shinka(self, direction=direction)
+
+
+class Shinka(ParentPolicy):
+    """A choice weighted by how far a score is above the median, and how seldom it was tried.
+
+    A migrant's children on other islands are none of this one's attempts.
+    """
+
+    def __init__(self, settings: ShinkaSettings, *, direction: Direction) -> None:
+        """``direction``: of the scores."""
+        self._sharpness = settings.sharpness
         self._direction = direction
-        self._sharpness = sharpness
         self._children: Counter[str] = Counter()
-        self._last = -1
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         """Choose one of ``candidates``, at least one; ``u`` does not matter."""
         children = np.array([self._children[each.id] for each in candidates], dtype=np.float64)
         distances = self._sharpness * self._deviations(scores_of(candidates))
         log_weights = -np.logaddexp(0.0, -distances) - np.log1p(children)
-        place = winner([each.id for each in candidates], log_weights, key=key)
+        place = winner(hashes_of(candidates), log_weights, key=key)
         return Draw(candidate=candidates[place], rule="shinka")
 
-    def welcome(self, candidate: Candidate) -> None:
-        """Learn nothing: its children on other islands are none of this one's attempts."""
-
     def tell(self, outcome: ParentOutcome) -> None:
-        """Count the children of a parent.
-
-        Raises:
-            ValueError: this iteration or a later one was told before.
-        """
-        self._last = in_order(outcome.iteration, after=self._last)
+        """Count the children of a parent."""
         self._children[outcome.parent] += len(outcome.children)
 
     def _deviations(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ Where this differs from it:
 - The prior expects rewards from 0 to 1. So a reward is the score's share of the span from the
   worst to the best that is known now (``scores.scaled``), and 0 for a child without a score.
 - There is no program at its root, and to widen there is to write one from nothing. Here the roots
-  are the island's guests, the initial program among them, and the walk begins by choosing one.
+  are the island's migrants, the initial program among them, and the walk begins by choosing one.
 - Programs that are no candidates are walked through but not changed.
 
 Each draw comes from the inverse of its distribution at a hash of the key and the program's id, so
@@ -43,11 +43,17 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from engine.core import Candidate, Direction
-from engine.search.order import in_order
 from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import Draw, ParentOutcome
+from engine.search.parents.policy import (
+    PARENTS,
+    Draw,
+    ParentOutcome,
+    ParentPolicy,
+    ParentSettings,
+)
 from engine.search.parents.scores import scaled
-from engine.search.race import uniforms
+from engine.search.race import hashes_of, uniforms
+from engine.section import section
 
 MEAN, KAPPA, NU, TAU_SQUARED = 0.0, 1.0, 1.0, 0.1
 """The prior: m, kappa, nu and tau^2."""
@@ -82,15 +88,27 @@ class _Tree:
         return np.flatnonzero((self.parents == node) & self.leads_on)
 
 
-class Thompson:
-    """A walk down the tree of programs that draws at each node whether to widen or to deepen."""
+@PARENTS.register("thompson")
+@section
+class ThompsonSettings(ParentSettings):
+    """No parameters."""
+
+    def make(self, *, direction: Direction) -> Thompson:
+        """Return the policy of an island without a program."""
+        return Thompson(direction=direction)
+
+
+class Thompson(ParentPolicy):
+    """A walk down the tree of programs that draws at each node whether to widen or to deepen.
+
+    Who migrated here is known from the candidates of a choice.
+    """
 
     def __init__(self, *, direction: Direction) -> None:
-        """Start without a program."""
+        """``direction``: of the scores."""
         self._direction = direction
         self._lineage = Lineage()
         self._scores: dict[str, float | None] = {}
-        self._last = -1
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         """Choose one of ``candidates``, at least one; ``u`` does not matter."""
@@ -102,18 +120,13 @@ class Thompson:
         chosen = next(each for each in candidates if each.id == tree.ids[node])
         return Draw(candidate=chosen, rule="widen" if below.size else "deepen")
 
-    def welcome(self, candidate: Candidate) -> None:
-        """Learn nothing: the candidates of a choice say which roots there are."""
-
     def tell(self, outcome: ParentOutcome) -> None:
         """Hang the children of a parent into the tree.
 
         Raises:
-            ValueError: this iteration or a later one was told before, or one of the children.
+            ValueError: one of the children was told before.
         """
-        last = in_order(outcome.iteration, after=self._last)
         self._lineage.add(outcome)
-        self._last = last
         self._scores.update((child.id, child.score) for child in outcome.children)
 
     def _tree(self, candidates: Sequence[Candidate]) -> _Tree:
@@ -147,7 +160,7 @@ class Thompson:
     def _own(self, ids: Sequence[str], candidates: Sequence[Candidate]) -> NDArray[np.float64]:
         """Return the totals of each program's own reward, shape (len(ids), 3).
 
-        They are 0 for a guest that is no candidate: its score was not told.
+        They are 0 for a migrant that is no candidate: its score was not told.
         """
         scores = {**self._scores, **{each.id: each.score for each in candidates}}
         valid = [each for each, score in scores.items() if score is not None]
@@ -182,7 +195,7 @@ def draws(names: Sequence[str], totals: NDArray[np.float64], *, key: int) -> NDA
         key: of all draws.
     """
     center, kappa, nu, tau_squared = posterior(totals)
-    student: NDArray[np.float64] = stdtrit(nu, uniforms(names, key=key))
+    student: NDArray[np.float64] = stdtrit(nu, uniforms(hashes_of(names), key=key))
     result: NDArray[np.float64] = center + np.sqrt(tau_squared / kappa) * student  # (3)
     return result
 

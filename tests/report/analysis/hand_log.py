@@ -16,10 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Feature, Preference, Refusal
+from engine.core import INITIAL, Direction, Evaluation, Failure, Feature, Refusal
 from engine.report.analysis import RunRecord, record_of
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
+from engine.syntax import read
 
 PROGRAMS = {
     INITIAL: "a\nb\nc\nd\n",
@@ -67,7 +68,7 @@ def child(name: str, parent: str, operator: str, refusal: Refusal | None = None)
         completion="",
         completion_ids=tuple(range(7)),
         finish_reason="stop",
-        program=PROGRAMS.get(name),
+        program=read(PROGRAMS[name]) if name in PROGRAMS else None,
         refusal=refusal,
         prompt_tokens=100,
         cached_prompt_tokens=80,
@@ -78,7 +79,11 @@ def child(name: str, parent: str, operator: str, refusal: Refusal | None = None)
 def verdict(name: str, score: float | None) -> Verdict:
     failure = None if score is not None else Failure.ERROR
     program = PROGRAMS[INITIAL] if name == INITIAL else None
-    return Verdict.of(name, Evaluation(score=score, failure=failure, seconds=0.25), program=program)
+    return Verdict(
+        candidate=name,
+        evaluation=Evaluation(score=score, failure=failure, seconds=0.25),
+        program=program,
+    )
 
 
 GUESS = GivenUp(
@@ -91,7 +96,6 @@ GUESS = GivenUp(
     cached_prompt_tokens=100,
     llm_seconds=1.0,
 )
-WARMER = Preference(drawn=INITIAL, score_given_up=-0.25, tokens_saved=20)
 
 FIRST_SESSION: tuple[Event, ...] = (
     Session(number=0, engine="0", fingerprint="f"),
@@ -101,7 +105,7 @@ FIRST_SESSION: tuple[Event, ...] = (
     child("0.1", INITIAL, "infill", Refusal.UNPARSED),
     verdict("0.0", 0.75),  # at 5 s
     GUESS,
-    replace(call(1, "0.0", "diff", (0.5, 0.75, 1.0), island=1), rule="cached", preference=WARMER),
+    replace(call(1, "0.0", "diff", (0.5, 0.75, 1.0), island=1), rule="weighted"),
     child("1.0", "0.0", "diff"),
     child("1.1", "0.0", "diff"),
     child("1.2", "0.0", "diff"),

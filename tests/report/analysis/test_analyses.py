@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hand_log import changed, hand_run, recorded
 
-from engine.core import INITIAL, Direction, Feature
+from engine.core import INITIAL, Direction, Evaluation, Feature
 from engine.report.analysis import ANALYSES, RunRecord
+from engine.timeline import TIMELINE, Activity, Timeline
 
 START = {"candidates": 0, "tokens": 0, "seconds": 1.0, "money": 0.0}
 FIRST_BEST = {"candidates": 1, "tokens": 14, "seconds": 5.0, "money": pytest.approx(300e-6)}
@@ -123,7 +126,9 @@ def test_a_program_of_a_list_cost_what_its_answer_did() -> None:
         **{each: {"1.2": 0} for each in ("prompt_tokens", "cached_prompt_tokens", "llm_seconds")},
     }
     run = hand_run(
-        events=changed(rank=listed, score={"1.2": 1.0}, failure={"1.2": None}, **nothing)
+        events=changed(
+            rank=listed, evaluation={"1.2": Evaluation(score=1.0, failure=None)}, **nothing
+        )
     )
     best = found("replay", run, top=1)["programs"][0]
     assert best["candidate"] == "1.2"
@@ -292,7 +297,11 @@ def test_calls_are_put_together_within_a_run_and_then_over_the_runs() -> None:
     same = {"0": ("1.1",), "2": ("1.1",)}
     better = hand_run(events=changed(shown=same))
     worse = [
-        hand_run(name=name, events=changed(shown=same, score={"2.0": 0.45})) for name in ("b", "c")
+        hand_run(
+            name=name,
+            events=changed(shown=same, evaluation={"2.0": Evaluation(score=0.45, failure=None)}),
+        )
+        for name in ("b", "c")
     ]
     (row,) = found("distance", better, *worse)["by_shown"]
     assert (row["decile"], row["calls"], row["runs"]) == (1, 6, 3)
@@ -346,14 +355,15 @@ def test_coverage_by_what_the_problem_names() -> None:
         Feature(name="lag", low=0, high=1, bins=1),
     )
     cells = {INITIAL: (1, 0), "0.0": (1, 0), "1.0": (1, 0), "1.1": (0, 0), "2.0": (1, 0)}
-    lags = {name: {"lag": 0.5} for name in cells}
-    lagging = changed(cell=cells, metrics=lags)
+    given = {name: hand_run().history.verdicts[name].evaluation for name in cells}
+    lags = {name: replace(each, metrics={"lag": 0.5}) for name, each in given.items()}
+    lagging = changed(cell=cells, evaluation=lags)
     run = hand_run("search.archive=problem", declared=declared, events=lagging)
     figures = found("coverage", run)
     assert figures["features"] == {"nodes": [0, 20, 2], "lag": [0, 1, 1]}
     assert figures["runs"][0]["snapshots"][-1]["cells"] == 2  # 4 nodes, and more than 10
     # A run without an archive beside it is measured; here the cells come out as the other's.
-    plain = hand_run(name="runs/b", events=changed(metrics=lags))
+    plain = hand_run(name="runs/b", events=changed(evaluation=lags))
     beside = found("coverage", run, plain)["runs"]
     assert beside[0]["snapshots"] == beside[1]["snapshots"] == figures["runs"][0]["snapshots"]
     without = hand_run("search.archive=problem", declared=declared)
@@ -384,9 +394,9 @@ def test_improvement_rate_of_each_parent_policy(run: RunRecord) -> None:
     greedy = hand_run("search.parent.p_elite=1", "search.parent.p_uniform=0", name="runs/greedy")
     rates = found("parents", run, greedy)["parents"]
     kinds = [("p_elite=1 " in each["policy"], each["rule"]) for each in rates]
-    assert kinds == [(False, "cached"), (False, "elite"), (True, "cached"), (True, "elite")]
+    assert kinds == [(False, "elite"), (False, "weighted"), (True, "elite"), (True, "weighted")]
     assert [each["children"] for each in rates] == [3, 3, 3, 3]
-    assert [each["improved"] for each in rates] == [1, 2, 1, 2]
+    assert [each["improved"] for each in rates] == [2, 1, 2, 1]
     together = found("parents", run, hand_run(name="runs/b"))["parents"]
     assert [each["children"] for each in together] == [6, 6]
 
@@ -396,3 +406,19 @@ def test_improvement_rate_of_each_parent_policy(run: RunRecord) -> None:
 def test_a_run_may_stand_anywhere(name: str, until: int) -> None:
     assert found(name, begun(until=until))
     assert shown(name, begun(until=until))
+
+
+def test_the_clock_is_that_of_each_run(tmp_path: Path) -> None:
+    now = 0
+    with Timeline(tmp_path / TIMELINE, clock=lambda: now) as timeline:
+        evaluators = [timeline.evaluator(number) for number in range(2)]
+        with timeline.model.begin(Activity.STEP):
+            now = 750_000
+        evaluators[1].add(Activity.EVALUATE, 500e-6)
+        now = 1_000_000
+    runs = hand_run(name=str(tmp_path)), hand_run(name="runs/without")
+    (figures,) = found("clock", *runs)["clock"].values()
+    assert (figures["seconds"], figures["both"], figures["neither"]) == (0.001, 0.5, 0.25)
+    line = shown("clock", *runs).splitlines()[2]
+    shares = ["75.0%", "25.0%", "0.0%", "0.0%", "50.0%", "25.0%", "0.0%", "25.0%"]
+    assert line.split()[1:] == ["0.001", *shares]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.report.analysis.program_distance import program_distance
 from engine.report.analysis.statistics import median, quartiles, wilson
-from engine.report.analysis.table import Table, percent
+from engine.report.analysis.table import Table, share
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,17 @@ def test_program_distances_by_hand(program: str, other: str, distance: float) ->
 def test_a_table_is_lines_of_aligned_columns() -> None:
     table = Table(
         title="Title",
-        columns=("name", "count", "share", "score"),
-        rows=[("ab", 5, percent(0.5), 0.123456789), ("c", 123456789, percent(None), None)],
+        columns=("name", "count", ("share", share("part")), ("score", "score_so_far")),
+        rows=[
+            {"name": "a[b]", "count": 5, "part": 0.5, "score_so_far": 0.123456789},
+            {"name": "c", "count": 123456789, "part": None, "score_so_far": None},
+        ],
         note="A note.",
     )
     assert table.text().splitlines() == [
         "Title",
         "  name      count  share     score",
-        "  ab            5  50.0%  0.123457",
+        "  a[b]          5  50.0%  0.123457",
         "  c     123456789      -         -",
         "A note.",
     ]

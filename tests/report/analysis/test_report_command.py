@@ -17,6 +17,7 @@ from engine.problem import shipped
 from engine.report.__main__ import main
 from engine.report.analysis import ANALYSES
 from engine.store import Event, EventLog, Session
+from engine.timeline import TIMELINE, Activity, Timeline
 
 REST = (*FIRST_SESSION[2:], *SECOND_SESSION)
 
@@ -26,6 +27,8 @@ def run(recorded_run: Path) -> Path:
     """The run of ``hand_log.py`` as a folder, all of it in one second."""
     with EventLog(recorded_run, session=0) as log:
         write(log, *REST)
+    with Timeline(recorded_run / TIMELINE) as timeline, timeline.model.begin(Activity.STEP):
+        pass
     return recorded_run
 
 
@@ -33,6 +36,7 @@ def write(log: EventLog, *events: Event) -> None:
     for event in events:
         if not isinstance(event, Session):
             log.append(event)
+    log.commit()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

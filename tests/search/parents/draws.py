@@ -8,10 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import chi2
 
-from engine.core import Candidate
-from engine.search.parents import Child, ParentOutcome, ParentPolicy
+from engine.core import Candidate, Direction
+from engine.search.parents import PARENTS, Offspring, ParentOutcome, ParentPolicy
 
 DRAWS = 4000
+
+
+def new_policy(
+    policy: str, *, direction: Direction = Direction.MAXIMISE, **parameters: float
+) -> ParentPolicy:
+    """Return a policy that was told nothing."""
+    return PARENTS.read({"policy": policy, **parameters}).make(direction=direction)
 
 
 def candidates(*scores: float) -> list[Candidate]:
@@ -23,7 +30,7 @@ def outcome(iteration: int, parent: str, **children: float | None) -> ParentOutc
     return ParentOutcome(
         iteration=iteration,
         parent=parent,
-        children=tuple(Child(id=name, score=score) for name, score in children.items()),
+        children=tuple(Offspring(id=name, score=score) for name, score in children.items()),
     )
 
 

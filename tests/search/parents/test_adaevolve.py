@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from draws import candidates, counts, outcome, p_value
+from draws import candidates, counts, new_policy, outcome, p_value
 
 from engine.core import Candidate, Direction
-from engine.search.parents.adaevolve import AdaEvolve, novelty
+from engine.search.parents import ParentPolicy
+from engine.search.parents.adaevolve import novelty
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 
@@ -20,10 +21,10 @@ def test_g_by_hand() -> None:
     G = 0.9 * 0.1 + 0.1 * 0.25 = 0.115, then 0.9 * 0.115 = 0.1035, also for a failed child:
     0.09315. Then 6 over 1.5 is clipped to 1: 0.9 * 0.09315 + 0.1 = 0.183835.
     """
-    policy = AdaEvolve(direction=UP)
+    policy = new_policy("adaevolve", direction=UP)
     assert policy.accumulated == 0
     assert policy.intensity == pytest.approx(0.15 + 0.35 / (1 + 1e-4))
-    policy.welcome(candidates(1.0)[0])
+    policy.receive(candidates(1.0)[0])
     assert policy.accumulated == pytest.approx(0.1)
     assert policy.intensity == pytest.approx(0.15 + 0.35 / 1.316227782)
     expected = [0.115, 0.1035, 0.09315, 0.183835]
@@ -33,15 +34,15 @@ def test_g_by_hand() -> None:
 
 
 def test_siblings_count_one_by_one_in_the_order_of_their_places() -> None:
-    policy = AdaEvolve(direction=UP)
-    policy.welcome(candidates(1.0)[0])
+    policy = new_policy("adaevolve", direction=UP)
+    policy.receive(candidates(1.0)[0])
     policy.tell(outcome(0, "c0", a=1.5, b=1.2, c=None, d=6.0))
     assert policy.accumulated == pytest.approx(0.183835, abs=1e-8)
 
 
 def test_g_decays_while_an_island_stagnates_and_it_explores_again() -> None:
-    policy = AdaEvolve(direction=UP)
-    policy.welcome(candidates(1.0)[0])
+    policy = new_policy("adaevolve", direction=UP)
+    policy.receive(candidates(1.0)[0])
     start = policy.intensity
     for iteration in range(60):
         policy.tell(outcome(iteration, "c0", **{f"{iteration}.0": 0.5}))
@@ -62,20 +63,20 @@ def test_g_decays_while_an_island_stagnates_and_it_explores_again() -> None:
     ],
 )
 def test_delta(direction: Direction, best: float, score: float, delta: float) -> None:
-    policy = AdaEvolve(direction=direction)
-    policy.welcome(candidates(best)[0])
+    policy = new_policy("adaevolve", direction=direction)
+    policy.receive(candidates(best)[0])
     policy.tell(outcome(0, "c0", a=score))
     assert policy.accumulated == pytest.approx(0.09 + 0.1 * delta**2)
 
 
 def test_a_guest_counts_if_it_is_better_than_all_that_the_island_has() -> None:
-    policy = AdaEvolve(direction=UP)
-    policy.welcome(candidates(2.0)[0])
-    policy.welcome(Candidate(id="worse", program="x", score=1.0))
+    policy = new_policy("adaevolve", direction=UP)
+    policy.receive(candidates(2.0)[0])
+    policy.receive(Candidate(id="worse", program="x", score=1.0))
     assert policy.accumulated == pytest.approx(0.1)
-    policy.welcome(Candidate(id="better", program="x", score=3.0))
+    policy.receive(Candidate(id="better", program="x", score=3.0))
     assert policy.accumulated == pytest.approx(0.09 + 0.1 * 0.25)
-    policy.tell(outcome(0, "c0", a=2.9))  # better than the island's own, not than the guest
+    policy.tell(outcome(0, "c0", a=2.9))  # better than the island's own, not than the migrant
     assert policy.accumulated == pytest.approx(0.9 * 0.115)
 
 
@@ -95,8 +96,8 @@ def test_novelty_by_hand() -> None:
     assert novelty([program("empty", "\n", 0.0), program("one", "a", 0.0)]) == pytest.approx([0, 1])
 
 
-def explorer(share: float) -> AdaEvolve:
-    return AdaEvolve(direction=UP, intensity_min=share, intensity_max=share)
+def explorer(share: float) -> ParentPolicy:
+    return new_policy("adaevolve", direction=UP, intensity_min=share, intensity_max=share)
 
 
 AMONG = [

@@ -5,28 +5,21 @@ from __future__ import annotations
 import copy
 
 import pytest
-from draws import candidates, counts, outcome, p_value
+from draws import candidates, counts, new_policy, outcome, p_value
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction
-from engine.search.parents import (
-    POLICIES,
-    Child,
-    ParentOutcome,
-    ParentPolicy,
-    make_policy,
-)
+from engine.search.parents import PARENTS, Offspring, ParentOutcome, ParentPolicy
 
 HYBRID = {"p_elite": 0.25, "p_uniform": 0.25, "gamma": 2.0, "epsilon": 0.1}
-LEARNING = ("shinka", "adaevolve", "puct", "thompson")
 
-policies = pytest.mark.parametrize("name", POLICIES)
+policies = pytest.mark.parametrize("name", PARENTS.names)
 directions = pytest.mark.parametrize("direction", Direction)
 
 
 def policy(name: str, direction: Direction = Direction.MAXIMISE) -> ParentPolicy:
-    return make_policy(name, direction=direction, **(HYBRID if name == "hybrid" else {}))
+    return new_policy(name, direction=direction, **(HYBRID if name == "hybrid" else {}))
 
 
 def taught(
@@ -34,11 +27,11 @@ def taught(
 ) -> tuple[ParentPolicy, list[Candidate]]:
     """Return a policy after some iterations of two children, one in three of them without score."""
     made, known = policy(name, direction), candidates(0.5)
-    made.welcome(known[0])
+    made.receive(known[0])
     for iteration in range(rounds):
         parent = made.choose(known, u=(iteration * 0.37) % 1, key=iteration).candidate
         scores = [None if (2 * iteration + i) % 3 == 0 else iteration / 10 + i for i in range(2)]
-        children = [Child(id=f"{iteration}.{i}", score=s) for i, s in enumerate(scores)]
+        children = [Offspring(id=f"{iteration}.{i}", score=s) for i, s in enumerate(scores)]
         made.tell(ParentOutcome(iteration=iteration, parent=parent.id, children=tuple(children)))
         known += [
             Candidate(id=each.id, program="x = 1", score=each.score)
@@ -93,22 +86,12 @@ def test_the_only_candidate_is_always_the_parent(name: str) -> None:
     assert all(policy(name).choose(only, u=k / 50, key=k).candidate == only[0] for k in range(50))
 
 
-@pytest.mark.parametrize("name", ["hybrid", "power", "rank", "shinka", "adaevolve"])
+@pytest.mark.parametrize("name", ["hybrid", "power", "shinka", "adaevolve"])
 def test_equal_candidates_are_drawn_equally_often(name: str) -> None:
-    made = make_policy("power", direction=Direction.MAXIMISE) if name == "hybrid" else policy(name)
+    made = new_policy("power", direction=Direction.MAXIMISE) if name == "hybrid" else policy(name)
     if name == "adaevolve":  # the top quarter of four is one of them
-        made = make_policy(name, direction=Direction.MAXIMISE, intensity_min=1, intensity_max=1)
+        made = new_policy(name, direction=Direction.MAXIMISE, intensity_min=1, intensity_max=1)
     assert p_value(counts(made, candidates(2.0, 2.0, 2.0, 2.0)), [1, 1, 1, 1]) > 1e-4
-
-
-@pytest.mark.parametrize("name", LEARNING)
-def test_an_iteration_is_told_once_and_in_order(name: str) -> None:
-    made = policy(name)
-    made.tell(outcome(3, "c0", a=1.0))
-    for iteration in (3, 2):
-        with pytest.raises(ValueError, match=f"iteration {iteration} was told after iteration 3"):
-            made.tell(outcome(iteration, "c0", b=1.0))
-    made.tell(outcome(5, "c0", b=1.0))
 
 
 @pytest.mark.parametrize("name", ["puct", "thompson"])
@@ -118,7 +101,7 @@ def test_an_iteration_is_told_once_and_in_order(name: str) -> None:
         outcome(1, "c0", a=1.0),  # told as a child before
         outcome(1, "a", c0=1.0),  # its own grandparent
         outcome(1, "b", b=1.0),  # its own parent
-        ParentOutcome(iteration=1, parent="c0", children=(Child(id="b", score=None),) * 2),
+        ParentOutcome(iteration=1, parent="c0", children=(Offspring(id="b", score=None),) * 2),
     ],
 )
 def test_a_child_that_is_known_already_is_refused_and_nothing_taken_in(
@@ -155,7 +138,7 @@ def test_any_finite_scores_give_a_parent(
     key: int,
 ) -> None:
     made, known = policy(name, direction), candidates(*scores)
-    made.welcome(known[0])
+    made.receive(known[0])
     made.tell(outcome(0, "c0", **{f"0.{i}": score for i, score in enumerate(children)}))
     known += [
         Candidate(id=f"0.{i}", program="", score=score)
@@ -164,15 +147,6 @@ def test_any_finite_scores_give_a_parent(
     ]
     assert made.choose(known, u=u, key=key).candidate in known
     assert made.choose(known[-1:], u=u, key=key).candidate == known[-1]  # only some of those told
-
-
-def test_the_factory_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="no parent policy 'greedy'; there are hybrid, power"):
-        make_policy("greedy", direction=Direction.MAXIMISE)
-    with pytest.raises(TypeError, match="alpha"):
-        make_policy("power", direction=Direction.MAXIMISE, alpha=1.0)
-    with pytest.raises(TypeError, match="p_elite"):
-        make_policy("hybrid", direction=Direction.MAXIMISE)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +158,6 @@ def test_the_factory_refuses_what_it_does_not_know() -> None:
         ("power", {"epsilon": 1.5}),
         ("hybrid", {**HYBRID, "p_elite": 0.8}),
         ("hybrid", {**HYBRID, "p_uniform": -0.1}),
-        ("rank", {"alpha": -0.5}),
-        ("rank", {"alpha": float("inf")}),
         ("shinka", {"sharpness": -1.0}),
         ("adaevolve", {"decay": 1.0}),
         ("adaevolve", {"intensity_min": 0.6}),
@@ -194,5 +166,5 @@ def test_the_factory_refuses_what_it_does_not_know() -> None:
     ],
 )
 def test_parameters_out_of_their_range_are_refused(name: str, wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="must"):
-        make_policy(name, direction=Direction.MAXIMISE, **wrong)
+    with pytest.raises(ValueError, match="|".join(wrong)):
+        new_policy(name, direction=Direction.MAXIMISE, **wrong)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from draws import candidates, outcome
+from draws import candidates, new_policy, outcome
 
 from engine.core import Candidate, Direction
-from engine.search.parents.puct import Puct
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 
@@ -22,7 +21,7 @@ def test_the_formula_by_hand() -> None:
     has none: 0.75; d itself: 0.25. Ranks 6, 5, 4, 3, 2: c2, a, c1, d, c0, so P = 5, 4, 3, 2, 1
     of 15. The bonus: P sqrt(1 + 3) / (1 + n/G).
     """
-    policy = Puct(direction=UP)
+    policy = new_policy("puct", direction=UP)
     policy.tell(outcome(0, "c0", a=5.0, b1=None))
     policy.tell(outcome(1, "a", b2=None))
     policy.tell(outcome(2, "c1", d=3.0))
@@ -37,11 +36,13 @@ def test_the_formula_by_hand() -> None:
     ]
     assert policy.values(among) == pytest.approx(expected)
     assert policy.choose(among, u=0.0, key=0).candidate.id == "c2"
-    assert Puct(direction=UP, exploration=0).values(among) == pytest.approx([0, 0.5, 1, 0.75, 0.25])
+    assert new_policy("puct", direction=UP, exploration=0).values(among) == pytest.approx(
+        [0, 0.5, 1, 0.75, 0.25]
+    )
 
 
 def test_the_best_child_counts_and_not_the_mean_or_the_parent_itself() -> None:
-    policy = Puct(direction=UP, exploration=0)
+    policy = new_policy("puct", direction=UP, exploration=0)
     policy.tell(outcome(0, "c0", a=9.0, b=0.0, c=None))
     policy.tell(outcome(1, "c1", d=1.0))
     policy.tell(outcome(2, "c0", e=2.0))
@@ -56,7 +57,10 @@ def test_the_range_is_that_of_the_candidates(direction: Direction, sign: int) ->
     Rmax - Rmin = 1 - 0.8 = 0.2, T/G = 30, P = 3, 2, 1 of 6. So c1 has 0.964 and c2 0.928. Were the
     children in the range too, all but c0 would have Q near 1, and c2 the largest bonus.
     """
-    policy, among = Puct(direction=direction), candidates(1.0 * sign, 0.9 * sign, 0.8 * sign)
+    policy, among = (
+        new_policy("puct", direction=direction),
+        candidates(1.0 * sign, 0.9 * sign, 0.8 * sign),
+    )
     for number in range(27):
         policy.tell(outcome(number, "c0", **{f"{number}.0": -100.0 * sign}))
     for number in range(27, 30):
@@ -71,7 +75,7 @@ def test_the_range_is_that_of_the_candidates(direction: Direction, sign: int) ->
 
 
 def test_a_child_outside_of_a_range_of_one_score_decides() -> None:
-    policy, among = Puct(direction=UP), candidates(5.0, 5.0)
+    policy, among = new_policy("puct", direction=UP), candidates(5.0, 5.0)
     policy.tell(outcome(0, "c1", a=4.0))
     assert policy.choose(among, u=0.0, key=0).candidate.id == "c0"
     for number in range(1, 99):
@@ -84,7 +88,10 @@ def test_a_child_outside_of_a_range_of_one_score_decides() -> None:
 @pytest.mark.parametrize("factor", [1.0, 1e-300, -3.0, 1.7e307])
 def test_neither_scale_nor_offset_matters(factor: float) -> None:
     scores, children = (1.0, 4.0, 2.0, -6.0), {"a": 3.0, "b": -7.0}
-    one, other = Puct(direction=UP), Puct(direction=UP if factor > 0 else DOWN)
+    one, other = (
+        new_policy("puct", direction=UP),
+        new_policy("puct", direction=UP if factor > 0 else DOWN),
+    )
     one.tell(outcome(0, "c0", **children))
     other.tell(outcome(0, "c0", **{name: score * factor for name, score in children.items()}))
     got = other.values(candidates(*(score * factor for score in scores)))
@@ -92,13 +99,13 @@ def test_neither_scale_nor_offset_matters(factor: float) -> None:
 
 
 def test_a_range_that_is_not_finite() -> None:
-    got = Puct(direction=UP).values(candidates(-1.7e308, 0.0, 1.7e308))
+    got = new_policy("puct", direction=UP).values(candidates(-1.7e308, 0.0, 1.7e308))
     assert got == pytest.approx([1 / 6, 0.5 + 2 / 6, 1 + 3 / 6])
 
 
 def test_equal_scores_share_their_ranks_and_the_bonus_goes_round() -> None:
     """All equal: P = 1/3 each, Q = Rmin; the one with the fewest calls is next, and so on."""
-    policy, among = Puct(direction=UP), candidates(5.0, 5.0, 5.0)
+    policy, among = new_policy("puct", direction=UP), candidates(5.0, 5.0, 5.0)
     assert policy.values(among) == pytest.approx([1 / 3] * 3)
     order = []
     for iteration in range(6):
@@ -108,7 +115,7 @@ def test_equal_scores_share_their_ranks_and_the_bonus_goes_round() -> None:
 
 
 def test_ties_go_to_the_better_then_the_shorter_then_the_first() -> None:
-    policy = Puct(direction=UP, exploration=0)
+    policy = new_policy("puct", direction=UP, exploration=0)
     policy.tell(outcome(0, "low", top=8.0))
     low = Candidate(id="low", program="x", score=1.0)
     top = Candidate(id="top", program="x = 1 + 1", score=8.0)
@@ -121,7 +128,7 @@ def test_ties_go_to_the_better_then_the_shorter_then_the_first() -> None:
 
 
 def test_failed_calls_count_for_all_that_the_parent_descends_from() -> None:
-    policy, (root,) = Puct(direction=UP), candidates(1.0)
+    policy, (root,) = new_policy("puct", direction=UP), candidates(1.0)
     policy.tell(outcome(0, "c0", a=2.0))
     policy.tell(outcome(1, "a", b=3.0))
     for iteration in range(2, 12):

@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from draws import candidates, counts, outcome, p_value
+from draws import candidates, counts, new_policy, outcome, p_value
 from scipy.stats import chi2, invgamma, t
 
 from engine.core import Candidate, Direction
-from engine.search.parents.thompson import Thompson, draws, posterior
+from engine.search.parents import ParentPolicy
+from engine.search.parents.thompson import draws, posterior
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 
@@ -89,7 +90,8 @@ def exceeds(one: list[float], other: list[float]) -> float:
 def test_a_leaf_is_widened() -> None:
     root, *_ = candidates(1.0)
     assert all(
-        Thompson(direction=UP).choose([root], u=0, key=k).candidate == root for k in range(50)
+        new_policy("thompson", direction=UP).choose([root], u=0, key=k).candidate == root
+        for k in range(50)
     )
 
 
@@ -107,8 +109,8 @@ def test_widen_or_deepen_at_the_root() -> None:
     assert 0.7 < widen < 0.9 and of_b > 0.55
 
 
-def family(sign: int = 1, direction: Direction = UP) -> tuple[Thompson, list[Candidate]]:
-    policy = Thompson(direction=direction)
+def family(sign: int = 1, direction: Direction = UP) -> tuple[ParentPolicy, list[Candidate]]:
+    policy = new_policy("thompson", direction=direction)
     policy.tell(outcome(0, "c0", a=0.5 * sign, b=1.0 * sign))
     made = [Candidate(id=i, program="x", score=s * sign) for i, s in (("a", 0.5), ("b", 1.0))]
     return policy, [*candidates(0.0), *made]
@@ -159,13 +161,13 @@ def test_rewards_are_shares_of_the_span(sign: int, direction: Direction) -> None
 
 
 def test_a_walk_begins_at_one_of_the_guests() -> None:
-    """Two guests without children: each tree has seen its own share, 0 and 1."""
-    got = counts(Thompson(direction=UP), candidates(3.0, 4.0))
+    """Two migrants without children: each tree has seen its own share, 0 and 1."""
+    got = counts(new_policy("thompson", direction=UP), candidates(3.0, 4.0))
     better = exceeds(totals(1.0), totals(0.0))
     assert p_value(got, [1 - better, better]) > 1e-4
-    assert Thompson(direction=UP).choose(candidates(3.0, 4.0), u=0, key=1).candidate in candidates(
-        3.0, 4.0
-    )
+    assert new_policy("thompson", direction=UP).choose(
+        candidates(3.0, 4.0), u=0, key=1
+    ).candidate in candidates(3.0, 4.0)
 
 
 def test_those_that_are_no_candidates_are_walked_through() -> None:
@@ -182,10 +184,10 @@ def test_those_that_are_no_candidates_are_walked_through() -> None:
 
 def test_another_childless_candidate_elsewhere_seldom_changes_the_walk() -> None:
     policy, among = family()
-    guest = Candidate(id="guest", program="x", score=0.6)
+    migrant = Candidate(id="migrant", program="x", score=0.6)
     moved = sum(
-        policy.choose([*among, guest], u=0, key=key).candidate
-        not in (guest, policy.choose(among, u=0, key=key).candidate)
+        policy.choose([*among, migrant], u=0, key=key).candidate
+        not in (migrant, policy.choose(among, u=0, key=key).candidate)
         for key in range(1000)
     )
     assert moved == 0

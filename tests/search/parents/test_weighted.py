@@ -1,4 +1,4 @@
-"""Weighted choices, by power, rank and ShinkaEvolve's weights, against weights worked by hand."""
+"""Weighted choices, by power and ShinkaEvolve's weights, against weights worked by hand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 from collections import Counter
 
 import pytest
-from draws import candidates, counts, outcome, p_value
+from draws import candidates, counts, new_policy, outcome, p_value
 
 from engine.core import Candidate, Direction
-from engine.search.parents import make_policy
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 
@@ -26,13 +25,13 @@ UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 )
 def test_power(gamma: float, epsilon: float, weights: list[float]) -> None:
     for direction, expected in ((UP, weights), (DOWN, weights[::-1])):
-        policy = make_policy("power", direction=direction, gamma=gamma, epsilon=epsilon)
+        policy = new_policy("power", direction=direction, gamma=gamma, epsilon=epsilon)
         assert p_value(counts(policy, candidates(1.0, 2.0, 3.0)), expected) > 1e-4
 
 
 def test_hybrid() -> None:
     """0.3 greedy + 0.4 uniform + 0.3 weighted (0.1, 0.5, 1) / 1.6, and which u takes which way."""
-    policy = make_policy("hybrid", direction=UP, p_elite=0.3, p_uniform=0.4, gamma=1.0, epsilon=0.1)
+    policy = new_policy("hybrid", direction=UP, p_elite=0.3, p_uniform=0.4, gamma=1.0, epsilon=0.1)
     among = candidates(1.0, 2.0, 3.0)
     shares = [0.4 / 3 + 0.3 * each / 1.6 for each in (0.1, 0.5, 1.0)]
     assert p_value(counts(policy, among), [shares[0], shares[1], shares[2] + 0.3]) > 1e-4
@@ -45,34 +44,10 @@ def test_hybrid() -> None:
     assert rules == ["elite", "elite", "uniform", "uniform", "weighted", "weighted"]
 
 
-@pytest.mark.parametrize("name", ["power", "rank", "shinka", "puct"])
+@pytest.mark.parametrize("name", ["power", "shinka", "puct"])
 def test_a_policy_with_one_way_calls_it_by_its_name(name: str) -> None:
-    policy = make_policy(name, direction=UP)
+    policy = new_policy(name, direction=UP)
     assert {policy.choose(candidates(1.0, 2.0), u=k / 9, key=k).rule for k in range(9)} == {name}
-
-
-# Ranks of (3, 1, 2, 1) are 1, 3.5, 2, 3.5 where the largest is the best, and 4, 1.5, 3, 1.5 else.
-@pytest.mark.parametrize(
-    ("alpha", "direction", "weights"),
-    [
-        (1.0, UP, [1, 1 / 3.5, 1 / 2, 1 / 3.5]),
-        (1.0, DOWN, [1 / 4, 1 / 1.5, 1 / 3, 1 / 1.5]),
-        (2.0, UP, [1, 1 / 12.25, 1 / 4, 1 / 12.25]),
-        (0.0, UP, [1, 1, 1, 1]),
-        (1e308, UP, [1, 0, 0, 0]),
-        (1e308, DOWN, [0, 1, 0, 1]),
-    ],
-)
-def test_rank(alpha: float, direction: Direction, weights: list[float]) -> None:
-    policy = make_policy("rank", direction=direction, alpha=alpha)
-    assert p_value(counts(policy, candidates(3.0, 1.0, 2.0, 1.0)), weights) > 1e-4
-
-
-def test_rank_is_the_roulette_of_codeevolve_and_does_not_see_how_far_apart_scores_are() -> None:
-    policy = make_policy("rank", direction=UP)
-    codeevolve = [1 / (1 + place) for place in range(4)]
-    for scores in ((4.0, 3.0, 2.0, 1.0), (1e300, 2.0, 1.0, -1e300)):
-        assert p_value(counts(policy, candidates(*scores)), codeevolve) > 1e-4
 
 
 def sigmoid(x: float) -> float:
@@ -85,7 +60,7 @@ def test_shinka_by_hand() -> None:
     With lambda = 1 the sigmoids are of -1, -0.0909, 0, 1.7273 and 6.2727. The last has three
     children and the fourth one, who has no score.
     """
-    policy = make_policy("shinka", direction=UP, sharpness=1.0)
+    policy = new_policy("shinka", direction=UP, sharpness=1.0)
     policy.tell(outcome(0, "c4", a=1.0, b=None, c=2.0))
     policy.tell(outcome(1, "c3", d=None))
     weights = [
@@ -102,7 +77,7 @@ def test_shinka_by_hand() -> None:
 def test_shinka_as_it_is_by_default() -> None:
     """Lambda = 10: 0, 1, 2 have the MAD 1, and the weights sigmoid(-10, 0, 10)."""
     weights = [sigmoid(-10), 0.5, sigmoid(10)]
-    up, down = (counts(make_policy("shinka", direction=d), candidates(0, 1, 2)) for d in (UP, DOWN))
+    up, down = (counts(new_policy("shinka", direction=d), candidates(0, 1, 2)) for d in (UP, DOWN))
     assert p_value(up[1:], weights[1:]) > 1e-4
     assert p_value(down[:2], weights[:0:-1]) > 1e-4
     assert up[0] + down[2] < 10
@@ -114,7 +89,7 @@ def test_shinka_where_most_scores_are_equal(unit: float) -> None:
 
     1e-9 above is 1e-3 of that: sigmoid(10 * 1e-3) = 0.5025 against 0.5.
     """
-    policy = make_policy("shinka", direction=UP)
+    policy = new_policy("shinka", direction=UP)
     best = sigmoid(0.01) if unit == 1e-9 else 1.0
     got = counts(policy, candidates(unit, 0.0, 0.0, 0.0))
     assert p_value(got, [best, 0.5, 0.5, 0.5]) > 1e-4
@@ -122,14 +97,13 @@ def test_shinka_where_most_scores_are_equal(unit: float) -> None:
 
 def test_shinka_with_a_range_that_is_not_finite() -> None:
     # The median is 0 and the MAD 1.7e308, so the sigmoids are of -10, 0 and 10.
-    got = counts(make_policy("shinka", direction=UP), candidates(-1.7e308, 0.0, 1.7e308))
+    got = counts(new_policy("shinka", direction=UP), candidates(-1.7e308, 0.0, 1.7e308))
     assert p_value(got[1:], [0.5, sigmoid(10)]) > 1e-4 and got[0] < 10
 
 
-@pytest.mark.parametrize("name", ["rank", "shinka"])
-def test_another_candidate_seldom_changes_who_is_drawn_of_the_others(name: str) -> None:
+def test_another_candidate_seldom_changes_who_is_drawn_of_the_others() -> None:
     """Drawn anew, two independent draws from eight would differ in most cases."""
-    policy, among = make_policy(name, direction=UP), candidates(*(i / 8 for i in range(8)))
+    policy, among = new_policy("shinka", direction=UP), candidates(*(i / 8 for i in range(8)))
     new = Candidate(id="new", program="x = 1", score=0.55)
     moved = sum(
         policy.choose([*among, new], u=0, key=key).candidate

@@ -1,0 +1,62 @@
+"""Command lines of ``key=value`` options, in Hydra's way, of the commands that are not a run.
+
+A run's own are read by ``engine.config``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from engine.core import UserError
+
+
+class Arguments(NamedTuple):
+    """A command line: its options by key, and the rest."""
+
+    options: dict[str, str]
+    rest: list[str]
+
+    def number(self, key: str, default: int) -> int:
+        """Return an option as a whole number above 0.
+
+        Raises:
+            UserError: it is something else.
+        """
+        text = self.options.get(key, str(default))
+        if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) > 0):
+            raise UserError(f"{key} is {text[:20]!r}; it must be a whole number above 0")
+        return int(text)
+
+
+def execute(
+    command: Callable[[Arguments], int],
+    arguments: Sequence[str],
+    *,
+    keys: Sequence[str],
+    usage: str,
+) -> int:
+    """Run a command and return its exit code; bad input is one line on standard error, and 2.
+
+    An argument with none of ``keys`` is one of the rest: a folder's name may hold an equals sign.
+    ``--help`` prints ``usage``.
+    """
+    if {"--help", "-h"} & set(arguments):
+        sys.stdout.write(usage)
+        return 0
+    options: dict[str, str] = {}
+    rest = []
+    try:
+        for argument in arguments:
+            key, equals, value = argument.partition("=")
+            if not equals or key not in keys:
+                rest.append(argument)
+            elif key in options:
+                raise UserError(f"{key}= is given twice")
+            else:
+                options[key] = value
+        return command(Arguments(options, rest))
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2

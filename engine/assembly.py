@@ -1,0 +1,200 @@
+"""A run: its parts joined, from its first programs or from where its log ends, to its end.
+
+    with Run.start(config.resolve(["problem=signal"])) as run:
+        history = run.evolve()
+
+The command line, the benchmarks and the tests all run what this module joins. Does not cover the
+parts (``engine.parts``), or what is printed and written at the end (``engine.run``).
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+import engine
+from engine import config
+from engine.beginning import first_events
+from engine.budget import Account
+from engine.core import INITIAL, Problem, UserError
+from engine.evaluation import Cascade
+from engine.evolve import evolve
+from engine.parts import Parts, open_parts, read_problem
+from engine.pipeline import RunState
+from engine.pool import read_sources
+from engine.restore import archive_features, replay, restore, told_cascade
+from engine.search.features import cell_of
+from engine.settings import RunSettings
+from engine.store import Event, EventLog, Log, RunHistory, Session, Verdict, create_run
+from engine.timeline import TIMELINE, Timeline
+
+Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
+
+
+def _unwatched(history: RunHistory) -> AbstractContextManager[Callable[[], object]]:
+    """Show nobody what becomes of a run."""
+    return nullcontext(lambda: None)
+
+
+class Run:
+    """One run. `start` and `resume` make it, and hold its log and its parts."""
+
+    def __init__(
+        self,
+        *,
+        settings: RunSettings,
+        problem: Problem,
+        log: Log,
+        folder: Path,
+        parts: Parts | None,
+    ) -> None:
+        """Take up a run where its log ends.
+
+        Args:
+            settings: the run's.
+            problem: the run's.
+            log: holds its first events at least.
+            folder: for the timeline.
+            parts: that it works with; None if its budget is spent.
+        """
+        self.settings = settings
+        self.problem = problem
+        self.log = log
+        self.folder = folder
+        self._parts = parts
+        self.history = replay(log.events(), problem)
+
+    @classmethod
+    @contextmanager
+    def start(cls, settings: RunSettings) -> Iterator[Run]:
+        """Begin a run. Its folder appears once everything that can fail early has not.
+
+        Raises:
+            UserError: the folder exists, or something does not suit the run's settings.
+        """
+        folder = Path(settings.runs) / (settings.name or _default_name(settings))
+        if folder.exists():
+            raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
+        problem = read_problem(settings)
+        archive_features(settings, problem)  # before anything is started
+        reading = read_sources(settings.pool, problem=problem)
+        with open_parts(settings, problem) as parts:
+            events = [_session(0, problem), *first_events(settings, parts, reading)]
+            create_run(folder, write_config=lambda path: config.save(settings, path), events=events)
+            with EventLog(folder, session=0) as log:
+                yield cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
+
+    @classmethod
+    @contextmanager
+    def resume(cls, folder: Path) -> Iterator[Run]:
+        """Go on with the run in a folder, to the budget that it began with.
+
+        Raises:
+            UserError: the folder is no run, or what it is a run of has changed.
+        """
+        if not (folder / "config.yaml").is_file():
+            raise UserError(
+                f"{folder} is not a run: it has no config.yaml; give a folder under runs/"
+            )
+        settings = config.load(folder / "config.yaml")
+        problem = read_problem(settings)
+        with EventLog(folder) as log:
+            run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)
+            run._check_beginning()
+            if run.is_over:
+                yield run
+                return
+            with open_parts(settings, problem) as run._parts:
+                yield run
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the budget is spent and nothing is left to be evaluated."""
+        return Account(self.settings.budget, self.history).is_closed
+
+    def evolve(
+        self,
+        *,
+        stopped: Callable[[], bool] = lambda: False,
+        watch: Watch = _unwatched,
+        drains: bool = False,
+    ) -> RunHistory:
+        """Run the loop until the budget is spent, or to an end in good order that is asked for.
+
+        Args:
+            stopped: whether the user asks for an end.
+            watch: given the history, returns what is called whenever an event was added to it, as
+                a context manager that is held as long.
+            drains: whether the verdicts that are out when the user asks for an end are waited for;
+                if not, a run that goes on has those candidates evaluated again.
+        """
+        parts, settings = self._parts, self.settings
+        if parts is None or self.is_over:
+            return self.history
+        restored = restore(settings, self.problem, list(self.log.events()), parts.model)
+        state, bell = restored.state, threading.Event()
+        self.history = state.history
+        cascade = told_cascade(settings, self.problem, state.history, parts.evaluators)
+
+        def record(event: Event) -> None:
+            state.fold(self.log.append(event))
+            update()
+
+        with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
+            parts.evaluators.watch(timeline)
+            parts.evaluators.announce_to(bell.set)
+            if self.log.session > 0:
+                record(_session(self.log.session, self.problem))
+                self.log.commit()
+            gc.collect()
+            gc.freeze()  # a model leaves millions of objects, which no collection is to walk again
+            evolve(
+                settings=settings,
+                restored=restored,
+                record=record,
+                commit=self.log.commit,
+                operators=parts.operators(settings),
+                model=parts.model,
+                syntax=parts.syntax,
+                evaluator=cascade,
+                stopped=stopped,
+                timeline=timeline,
+                bell=bell,
+            )
+            if drains:
+                _drain(cascade, state, record)
+                self.log.commit()
+        return self.history
+
+    def _check_beginning(self) -> None:
+        history = self.history
+        if not history.sessions or INITIAL not in history.verdicts:
+            raise UserError(f"{self.folder} is damaged: its log has no beginning; start a new run")
+        if history.sessions[0].fingerprint != self.problem.fingerprint:
+            raise UserError(
+                f"{self.problem.folder}, its data or a kernel of its has changed since "
+                f"{self.folder} began, so scores would not compare; bring the files back, or start "
+                "a new run"
+            )
+
+
+def _drain(cascade: Cascade, state: RunState, record: Callable[[Event], None]) -> None:
+    """Record the verdicts that are still out, as they come in."""
+    while cascade.in_flight:
+        for candidate_id, evaluation in cascade.completed(timeout=None):
+            program = state.history.children[candidate_id].program
+            cell = cell_of(program, evaluation, features=state.search.features)
+            record(Verdict(candidate=candidate_id, evaluation=evaluation, cell=cell))
+
+
+def _session(number: int, problem: Problem) -> Session:
+    return Session(number=number, engine=engine.__version__, fingerprint=problem.fingerprint)
+
+
+def _default_name(settings: RunSettings) -> str:
+    problem, now = Path(settings.problem).name, time.strftime("%Y%m%d-%H%M%S")
+    return f"{problem}-{settings.model.name}-s{settings.seed}-{now}"

@@ -1,0 +1,165 @@
+"""The requests at the model: composed of proposals, sent, and read when they are answered.
+
+Covers: what happens between a proposal and the responses to it. Does not cover who asks, or when
+(``calls.py``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+
+from engine.core import Generation, Parsed, Proposal
+from engine.inference import Decoder, MissLedger, Model
+from engine.pipeline.request import Request, spread
+from engine.pipeline.response import Response
+from engine.prompts import Operator
+from engine.settings import RunSettings
+from engine.store import RunHistory
+from engine.syntax.workers import WorkerDied
+from engine.timeline import Activity, Timeline
+
+_log = logging.getLogger("brood")
+
+
+class Requests:
+    """Composes requests, sends them to the decoder, and takes the responses back."""
+
+    def __init__(
+        self,
+        *,
+        settings: RunSettings,
+        history: RunHistory,
+        operators: Mapping[str, Operator],
+        model: Model,
+        decoder: Decoder,
+        syntax: Executor,
+        timeline: Timeline,
+        notify: Callable[[], object],
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            settings: the run's.
+            history: the run's, as far as it is recorded; it may grow.
+            operators: by name.
+            model: the language model.
+            decoder: decodes what is sent.
+            syntax: processes that parse what comes back; see `engine.syntax.workers`.
+            timeline: records what the model waits for.
+            notify: called, in whatever thread, when something is parsed.
+        """
+        self._search_settings = settings.search
+        self._end_early = settings.pipeline.end_early
+        self._history = history
+        self._operators = operators
+        self._decoder = decoder
+        self._syntax = syntax
+        self._timeline = timeline
+        self._notify = notify
+        self._misses = MissLedger(block_size=model.block_size)
+        self._sent: dict[int, Request] = {}
+        self._composed: list[Request] = []  # and not sent
+        self._parsing: deque[tuple[Request, Generation, Future[Sequence[Parsed]]]] = deque()
+        self._tickets = itertools.count()
+        self.seconds: float | None = None
+        """Seconds that the last request took which was not dropped; None before the first."""
+
+    @property
+    def children(self) -> int:
+        """How many are at the model, or about to be sent there."""
+        return self._decoder.in_flight + sum(request.left for request in self._composed)
+
+    def compose(self, proposal: Proposal) -> Request:
+        """Return the request for those children of a proposal that are not recorded yet.
+
+        The next `send` sends it.
+        """
+        if not self.children:
+            self._timeline.model.begin(Activity.AWAIT_PARENT, iteration=proposal.iteration)
+        operator = self._operators[proposal.operator]
+        prompt = operator.compose(proposal)
+        call = self._history.calls.get(proposal.iteration)
+        request = Request(
+            ticket=next(self._tickets),
+            proposal=proposal,
+            operator=operator,
+            prompt=prompt,
+            sampling=spread(self._search_settings, proposal, prompt),
+            numbers=range(proposal.k) if call is None else self._history.missing(call),
+            misses=self._misses.begin(
+                prompt, island=proposal.island, compactions=proposal.compactions
+            ),
+            known=self._history.events,
+        )
+        self._composed.append(request)
+        return request
+
+    def send(self) -> None:
+        """Send the requests that were composed since the last time to the decoder."""
+        for request in self._composed:
+            if not request.is_dropped:
+                self._sent[request.ticket] = request
+                self._submit(request)
+        self._composed.clear()
+
+    def received(self) -> Iterator[tuple[Request, Response]]:
+        """Yield what has come back since the last time; dropped requests are included."""
+        for ticket, generation in self._decoder.completed():
+            request = self._sent[ticket]
+            work = _nothing if request.is_dropped else request.parsing(generation)
+            parsing = self._syntax.submit(work)
+            parsing.add_done_callback(lambda _: self._notify())
+            self._parsing.append((request, generation, parsing))
+        # In the order of the decoder: of two equal children the later one is the copy, whichever
+        # was parsed first.
+        while self._parsing and self._parsing[0][2].done():
+            request, generation, parsing = self._parsing.popleft()
+            response = request.receive(generation, _parsed(parsing))
+            if request.asks_again:
+                self._submit(request)
+            if not request.left:
+                del self._sent[request.ticket]
+                self._misses.end(request.misses)
+                if not request.is_dropped:
+                    self.seconds = request.seconds
+            yield request, response
+
+    def abort(self, request: Request) -> None:
+        """End a request: its children come back with what they have."""
+        self._decoder.abort(request.ticket)
+
+    def drop(self, request: Request) -> None:
+        """End a request whose children nobody waits for; its responses are not read."""
+        request.is_dropped = True
+        self.abort(request)
+
+    def _submit(self, request: Request) -> None:
+        self._decoder.submit(
+            request.ticket,
+            iteration=request.proposal.iteration,
+            token_ids=request.prompt.token_ids,
+            sampling=request.unsent,
+            is_over=request.is_over if self._end_early else _never,
+        )
+
+
+def _nothing() -> Sequence[Parsed]:
+    """Parse nothing: nobody waits for the children."""
+    return ()
+
+
+def _parsed(parsing: Future[Sequence[Parsed]]) -> Sequence[Parsed]:
+    try:
+        return parsing.result()
+    except WorkerDied:
+        _log.warning("a completion ended the process that was to parse it; it counts as unparsed")
+        return (Parsed(program=None),)
+
+
+def _never(text: str) -> bool:
+    """Let a child go on to its end."""
+    return False

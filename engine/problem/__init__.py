@@ -1,0 +1,44 @@
+"""A problem, loaded from its folder.
+
+A problem is a folder; copying one and changing its files makes a new problem, with no change
+anywhere else. It holds four files:
+
+``problem.yaml``
+    ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
+    ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names),
+    ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``) and ``features``, the
+    dimensions of an archive: ``NAME: [low, high, bins]``, NAME a metric or one of
+    ``engine.search.features.MEASURES``.
+``statement.md``
+    The task in words, as the model is to read it.
+``initial.py``
+    The first candidate.
+``evaluator.py``
+    Trusted code with two functions: ``cases() -> Sequence[Case]`` and
+    ``score(outputs) -> Mapping[str, float]``, which has the metric ``score``; optionally
+    ``screens() -> Sequence[Stage]``, the cheap stages in front of these. A problem that can read
+    data of the user's has one function instead, ``with_data(path: Path | None)``, which returns
+    an object with those two or three; None stands for the data that come with the problem.
+
+It may hold further modules and data, which go where the folder goes. The folder is a package:
+``evaluator.py`` imports its neighbour ``cases.py`` by ``from .cases import ...``, and no other
+problem sees it. Data files lie beside it or in a folder ``data``.
+
+A folder ``pool`` beside them may hold programs to begin with (``engine.pool``). They decide no
+score.
+
+`folder` loads one, with `declaration` for ``problem.yaml``, `evaluator` for ``evaluator.py``, and
+`fingerprint` for what decides its scores. Does not cover: running candidates
+(``engine.evaluation``) and configuration (``engine.config``).
+"""
+
+from engine.problem.folder import (
+    FILES,
+    POOL,
+    load_problem,
+    read_direction,
+    read_features,
+    shipped,
+)
+
+__all__ = ["FILES", "POOL", "load_problem", "read_direction", "read_features", "shipped"]

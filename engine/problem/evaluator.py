@@ -1,0 +1,117 @@
+"""The trusted code of a problem: importing ``evaluator.py``, and its stages."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from engine.core import Case, Stage, UserError
+from engine.problem.text import one_line
+
+FULL = "full"
+"""Name of every problem's last stage."""
+
+RESERVED = "cascade"
+"""No stage may have this name: ``engine.evaluation.cascade`` has metrics of its own under it."""
+
+
+def open_evaluator(folder: Path, data: Path | None) -> Any:
+    """Return what has the functions of a problem: the module, or what its ``with_data`` returns.
+
+    Raises:
+        UserError: it can't be imported, lacks a function, or the data are not what it reads.
+    """
+    module = _import_evaluator(folder)
+    path = folder / "evaluator.py"
+    opener = getattr(module, "with_data", None)
+    if opener is None and data is not None:
+        raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
+    try:
+        evaluator = module if opener is None else opener(data)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{path}: with_data() failed: {type(error).__name__}: {one_line(error)}"
+        ) from error
+    for function in ("cases", "score"):
+        if not callable(getattr(evaluator, function, None)):
+            raise UserError(f"{path} has no function {function}(); see engine/problem/__init__.py")
+    return evaluator
+
+
+def _import_evaluator(folder: Path) -> ModuleType:
+    """Import ``folder`` as a package of a name of its own, and return its module ``evaluator``."""
+    package = f"brood_problem_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+    _forget(package)
+    spec = ModuleSpec(package, loader=None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules[package] = importlib.util.module_from_spec(spec)
+    importlib.invalidate_caches()  # the folder may have changed since it was last looked at
+    try:
+        return importlib.import_module(f"{package}.evaluator")
+    except Exception as error:
+        _forget(package)
+        raise UserError(
+            f"{folder / 'evaluator.py'} can't be imported: {type(error).__name__}: "
+            f"{one_line(error)}{_advice(error, folder)}"
+        ) from error
+
+
+def _forget(package: str) -> None:
+    """Let no module of an earlier import of this folder be taken for today's."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
+def _advice(error: Exception, folder: Path) -> str:
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    if name and (folder / f"{name}.py").is_file():
+        return f"; import it as a neighbour, from .{name} import ..."
+    return ""
+
+
+def read_stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
+    """Return the stages of what `open_evaluator` returned; ``path`` is for the messages.
+
+    Raises:
+        UserError: they can't be had, or are no stages with cases.
+    """
+    screens: tuple[Any, ...] = ()
+    try:
+        if hasattr(evaluator, "screens"):
+            screens = tuple(evaluator.screens())
+        cases = tuple(evaluator.cases())
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{path}: its cases can't be had: {type(error).__name__}: {one_line(error)}"
+        ) from error
+    if not all(isinstance(screen, Stage) for screen in screens):
+        raise UserError(f"{path}: screens() must return engine.core.Stage values")
+    stages = (*screens, Stage(name=FULL, cases=cases, score=evaluator.score))
+    for screen in screens:
+        _check_screen(screen, path)
+    if len({stage.name for stage in stages}) < len(stages):
+        raise UserError(f"{path}: two stages have one name; the last one's is {FULL!r}")
+    for stage in stages:
+        if not stage.cases or not all(isinstance(case, Case) for case in stage.cases):
+            raise UserError(f"{path}: cases() must return engine.core.Case values, at least one")
+    return stages
+
+
+def _check_screen(screen: Stage, path: Path) -> None:
+    name: object = screen.name
+    if not isinstance(name, str) or not name.isidentifier() or name == RESERVED:
+        raise UserError(
+            f"{path}: a stage has the name {name!r}; it must be an identifier other than {RESERVED}"
+        )
+    if not callable(screen.score):
+        raise UserError(f"{path}: stage {name} has no function for its score")

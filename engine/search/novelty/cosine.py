@@ -1,0 +1,64 @@
+"""Cosine: a program is a near-copy of the one whose vector is nearest, if that is near enough.
+
+ShinkaEvolve's rule (arXiv:2509.19349, "code novelty rejection-sampling"), without the language
+model that it asks in the second place: a new program is rejected when its largest cosine similarity
+with the programs of its island is over a threshold, 0.99 in its code. The threshold belongs to a
+kind of vectors: n-grams of syntax (``engine.embedding``) lie further apart than the vectors of a
+language model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from pydantic import Field
+
+from engine.core import Candidate, Pending
+from engine.embedding import Vectors, embed
+from engine.search.novelty.policy import NOVELTY, NoveltySettings
+from engine.section import Number, section
+from kernels.cosine import cosines
+
+
+@NOVELTY.register("cosine")
+@section
+class CosineSettings(NoveltySettings):
+    """How near is too near.
+
+    Attributes:
+        threshold: the largest cosine that is not rejected, above 0 and below 1.
+    """
+
+    threshold: Number = Field(default=0.99, gt=0, lt=1)
+
+    def make(self) -> Cosine:
+        """Return the rule."""
+        return Cosine(threshold=self.threshold)
+
+
+class Cosine:
+    """The rule, for programs of any island."""
+
+    def __init__(
+        self, *, threshold: float, embed: Callable[[Sequence[str]], Vectors] = embed
+    ) -> None:
+        """Set the rule up.
+
+        Args:
+            threshold: the largest cosine that is not rejected.
+            embed: makes the programs' vectors, shape (programs, d).
+        """
+        self._embed = embed
+        self._threshold = threshold
+
+    def near_copy(
+        self, program: str, island: Sequence[Candidate | Pending]
+    ) -> Candidate | Pending | None:
+        """Return the program that a new one is nearest to, of several the first, if too near."""
+        if not island:
+            return None
+        vectors = self._embed([program, *(each.program for each in island)])
+        (found,) = cosines(vectors[:1], vectors[1:])
+        nearest = int(np.argmax(found))
+        return island[nearest] if float(found[nearest]) > self._threshold else None

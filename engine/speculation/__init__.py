@@ -1,0 +1,10 @@
+"""Speculation: calls that begin on a guess of their parent, before the verdicts are in.
+
+A wrapper round ``engine.pipeline``'s calls, which know nothing of it: without this folder, and the
+line that puts it on (``engine.evolve``), a run makes the same candidates one call after the other.
+"""
+
+from engine.speculation.calls import SpeculativeCalls
+from engine.speculation.forecast import Forecast
+
+__all__ = ["Forecast", "SpeculativeCalls"]

@@ -1,0 +1,266 @@
+"""Calls that begin early: on a guess of their parent, once their island's last call is decoded.
+
+An island's next call may begin while verdicts of its last one are out; once that call is decoded,
+the one after it may. The prompt shows candidates without a verdict as pending. A guess that comes
+true is recorded and goes on as any call. A wrong one is given up, and its cost is recorded. The
+children of a guess are neither recorded nor evaluated before it has come true.
+
+Covers: beginning, confirming and giving up guesses. Does not cover the calls that the search has
+asked for (``engine.pipeline.calls``), whether guesses pay (``payoff.py``), or which parent is
+guessed (``forecast.py``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from engine.budget import Allowance
+from engine.core import Pending
+from engine.pipeline import BackPressure, Calls, Reader, Request, Requests, Response, RunState
+from engine.settings import RunSettings
+from engine.speculation.forecast import Forecast
+from engine.speculation.guess import Guess
+from engine.speculation.payoff import Payoff
+from engine.store import Event, RunHistory
+
+
+class SpeculativeCalls:
+    """`Calls`, and guesses of those that come after them; an `engine.loop.Generator`."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        *,
+        settings: RunSettings,
+        state: RunState,
+        record: Callable[[Event], None],
+        requests: Requests,
+        reader: Reader,
+        pressure: BackPressure,
+        allowance: Allowance,
+    ) -> None:
+        """Begin without a guess.
+
+        Args:
+            calls: those that the search has asked for.
+            settings: the run's.
+            state: the run's, as far as it is recorded.
+            record: appends an event to the log and folds it into the state.
+            requests: those at the model.
+            reader: reads the children of guesses.
+            pressure: says whether there is room for another call.
+            allowance: says which children the budget would still admit.
+        """
+        self._calls = calls
+        self._most_ahead = settings.pipeline.ahead
+        self._shows_pending = settings.prompts.history_tokens > 0
+        self._state = state
+        self._record = record
+        self._requests = requests
+        self._reader = reader
+        self._pressure = pressure
+        self._allowance = allowance
+        self._payoff = Payoff(settings.pipeline.speculate)
+        self._forecast = Forecast(
+            search=state.search, last_parent=lambda island: last_parent(state.history, island)
+        )
+        # By island, of its next call, the one after it, and so on:
+        self._guesses: defaultdict[int, list[Guess]] = defaultdict(list)
+        self._given_up: list[Guess] = []  # whose children are not all back
+        self._passed: dict[int, int] = {}  # islands not to guess for, and their last calls then
+        self._verdicts = len(state.history.verdicts)
+
+    @property
+    def in_flight(self) -> int:
+        """Calls of which something is still to be recorded."""
+        return self._calls.in_flight + sum(map(len, self._guesses.values())) + len(self._given_up)
+
+    @property
+    def children(self) -> int:
+        """How many are at the model."""
+        return self._requests.children
+
+    def ask(self, *, candidates: int) -> None:
+        """Begin what the search asks for, and guesses as long as there still is room."""
+        has_room = self._calls.ask(candidates=candidates)
+        while has_room and (island := self._guessable_island()) is not None and self._would_count():
+            has_room = self._begin(island) and self._pressure.has_room(
+                children=self.children, candidates=candidates
+            )
+
+    def send(self) -> None:
+        """Send what was begun; the calls among it are on disk."""
+        self._requests.send()
+
+    def received(self) -> Iterator[tuple[Request, Response]]:
+        """Yield what has come back of the calls, and of the guesses that have now come true."""
+        yield from self._calls.received()
+        self._record_given_up()
+        news = self._news()
+        # What the children are found to be may decide on further guesses.
+        while not self._allowance.is_spent and (confirmed := self._judge(news)):
+            news = set()
+            for request in confirmed:
+                for response in tuple(request.responses):
+                    yield request, response
+
+    def wind_up(self) -> None:
+        """Give up all guesses, and end all calls: their children come back with what they have."""
+        self._give_up_all()
+        self._calls.wind_up()
+
+    def abandon(self) -> None:
+        """Give up all guesses, and forget all calls."""
+        self._give_up_all()
+        self._calls.abandon()
+
+    # Beginning.
+
+    def _guessable_island(self) -> int | None:
+        """Return an island to guess for: its calls are decoded, and verdicts are out."""
+        state = self._state
+        free = {
+            island
+            for island in range(state.search.islands)
+            if state.is_open(island)
+            and len(self._guesses[island]) < self._most_ahead
+            and not any(guess.request.left for guess in self._guesses[island])
+            and self._passed.get(island) != state.last_call(island)
+        } - self._calls.islands
+        while (island := state.next_of(free)) is not None:
+            if self._payoff.is_due():
+                return island
+            self._passed[island] = state.last_call(island)
+            free.remove(island)
+        return None
+
+    def _would_count(self) -> bool:
+        """Whether the budget admits more candidates than the guesses under way will bring."""
+        left = self._allowance.candidates_left
+        guesses = [*itertools.chain.from_iterable(self._guesses.values())]
+        if left is None or left > sum(guess.children for guess in guesses):
+            return True
+        return left > len(self._pending(guesses))
+
+    def _begin(self, island: int) -> bool:
+        """Begin what the search will probably ask for; return False if its children do not fit."""
+        guesses = self._guesses[island]
+        ahead = self._pending(guesses) if self._shows_pending else ()
+        proposal = self._forecast.predict(
+            self._calls.number(island, after=len(guesses)),
+            island=island,
+            ahead=ahead,
+            begun=[guess.proposal for guess in guesses],
+        )
+        if not self._pressure.fits(proposal.k, beside=self.children):
+            return False
+        self._payoff.begin()
+        request = self._requests.compose(proposal)
+        guesses.append(Guess(request=request, ahead=tuple(each.id for each in ahead)))
+        return True
+
+    def _pending(self, guesses: Iterable[Guess]) -> tuple[Pending, ...]:
+        """Return the candidates that guesses will bring if they come true, by what is known now.
+
+        In the order of the guesses and of the children in them.
+        """
+        return tuple(
+            Pending(id=child.id, program=child.program.text)
+            for guess in guesses
+            for response in sorted(guess.request.responses, key=lambda each: each.children)
+            for child in self._reader.children(guess.request, response)
+            if child.program is not None and child.refusal is None
+        )
+
+    # Judging.
+
+    def _news(self) -> set[int]:
+        """Return the islands for whose candidates verdicts have come in since the last time."""
+        history = self._state.history
+        known, self._verdicts = self._verdicts, len(history.verdicts)
+        new = itertools.islice(reversed(history.verdicts), self._verdicts - known)
+        return {history.calls[history.children[each].iteration].island for each in new}
+
+    def _judge(self, news: Collection[int]) -> list[Request]:
+        """Confirm or give up each guess that has been decided, or is no longer likely.
+
+        Args:
+            news: islands for which verdicts have come in since the last time.
+
+        Returns:
+            The requests of the guesses that came true.
+        """
+        confirmed = []
+        for island in range(self._state.search.islands):
+            guesses = self._guesses[island]
+            if guesses and not self._state.is_open(island):
+                asked = self._forecast.verify(guesses[0].proposal)
+                if guesses[0].comes_true(asked):
+                    confirmed.append(self._confirm(guesses.pop(0), rule=asked.rule))
+                else:
+                    # Those after it may still be right, unless they show children of this one.
+                    self._give_up(island, slice(None if self._shows_pending else 1))
+                    self._calls.begin(asked)
+                    self._review(island)
+            elif island in news:
+                self._review(island)
+        return confirmed
+
+    def _review(self, island: int) -> None:
+        """Give up the first guess that is no longer likely, and all after it.
+
+        Further verdicts would hardly change that.
+        """
+        guesses = self._guesses[island]
+        for position, guess in enumerate(guesses):
+            expected = self._forecast.predict(
+                guess.proposal.iteration,
+                island=island,
+                begun=[each.proposal for each in guesses[:position]],
+            )
+            if not guess.comes_true(expected):
+                self._give_up(island, slice(position, None))
+                return
+
+    def _confirm(self, guess: Guess, *, rule: str) -> Request:
+        """Record the call of a guess that came true: the parent was drawn by ``rule``."""
+        request = guess.request
+        request.proposal = dataclasses.replace(request.proposal, rule=rule)
+        self._payoff.judge(right=True, seconds=request.seconds)
+        self._calls.take_over(request, guess.call())
+        return request
+
+    def _give_up_all(self) -> None:
+        for island in self._guesses:
+            self._give_up(island, slice(None))
+
+    def _give_up(self, island: int, which: slice) -> None:
+        """Drop guesses; what they cost is recorded when their children are back."""
+        for guess in self._guesses[island][which]:
+            self._payoff.judge(right=False, seconds=guess.request.seconds)
+            self._requests.drop(guess.request)
+            self._given_up.append(guess)
+        del self._guesses[island][which]
+        self._record_given_up()
+
+    def _record_given_up(self) -> None:
+        for guess in [each for each in self._given_up if not each.request.left]:
+            self._given_up.remove(guess)
+            attempt = self._state.history.attempts[guess.proposal.iteration]
+            self._record(guess.given_up(attempt=attempt))
+
+
+def last_parent(history: RunHistory, island: int) -> str | None:
+    """Return the parent of the island's last iteration of which a child was admitted, by its id.
+
+    None before the first.
+    """
+    for call in reversed(history.calls.values()):
+        if call.island == island:
+            children = (history.children.get(f"{call.iteration}.{i}") for i in range(call.k))
+            if any(child is not None and child.refusal is None for child in children):
+                return call.parent
+    return None

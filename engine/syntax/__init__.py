@@ -1,0 +1,13 @@
+"""What can be said of programs without running them.
+
+Covers: reading a program (`read`), its tree and key, the names that nothing defines, what modules
+offer, the places that can be changed and what can be read there, whether an unfinished text can
+become a program. Does not cover prompts, or mutations: ``engine.prompts``, ``engine.mutation``.
+"""
+
+from __future__ import annotations
+
+from engine.syntax.reading import read
+from engine.syntax.tree import MAX_DEPTH, dotted, parse, source_lines
+
+__all__ = ["MAX_DEPTH", "dotted", "parse", "read", "source_lines"]

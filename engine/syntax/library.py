@@ -1,0 +1,109 @@
+"""The modules that programs import: whether they have a name, and which functions they have.
+
+Each module and each name is looked up once a process. Does not cover what the functions' arguments
+have to be.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+MOST_ARGUMENTS = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Function:
+    """A function and the numbers of positional arguments, from 1 to `MOST_ARGUMENTS`, it takes."""
+
+    name: str
+    least: int
+    most: int
+
+
+def is_module(path: str) -> bool:
+    """Return whether there is a module of this dotted name that may be imported to look at it."""
+    return _module(path) is not None
+
+
+@functools.cache
+def has(module: str, attributes: tuple[str, ...]) -> bool:
+    """Return whether ``module.a.b`` can be read; submodules may still have to be imported."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # looking at a deprecated name warns
+        value: object = _module(module)
+        for index, name in enumerate(attributes, start=1):
+            if hasattr(value, name):
+                value = getattr(value, name)
+            else:
+                value = _module(".".join([module, *attributes[:index]]))
+                if value is None:
+                    return False
+    return True
+
+
+@functools.cache
+def _module(path: str) -> ModuleType | None:
+    if any(part.startswith("_") for part in path.split(".")):
+        return None  # `numpy.f2py.__main__` is a command that runs when it is imported
+    try:
+        return importlib.import_module(path)
+    except ImportError:
+        return None
+
+
+@functools.cache
+def functions_of(module: str) -> tuple[Function, ...]:
+    """Return the functions of ``module`` that have public lower-case names, sorted by name.
+
+    Functions that take no argument, or need more than `MOST_ARGUMENTS`, are left out. So are
+    objects that can be called but are no functions, such as ``numpy.test``, which runs NumPy's own
+    tests. A function without a signature counts as one that takes any number.
+    """
+    namespace = importlib.import_module(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # looking at a deprecated name warns
+        found = [
+            _function(name, getattr(namespace, name))
+            for name in sorted(dir(namespace))
+            if name.islower() and not name.startswith("_")
+        ]
+    return tuple(function for function in found if function is not None)
+
+
+def _function(name: str, value: object) -> Function | None:
+    if not (inspect.isroutine(value) or isinstance(value, np.ufunc)):
+        return None
+    least, most = _arguments(value)
+    if most < 1 or least > MOST_ARGUMENTS:
+        return None
+    return Function(name=name, least=max(1, least), most=min(most, MOST_ARGUMENTS))
+
+
+def _arguments(function: Callable[..., Any]) -> tuple[int, int]:
+    """Return the least and the most positional arguments of ``function``."""
+    if isinstance(function, np.ufunc):  # its further arguments are outputs
+        return function.nin, function.nin
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C, and silent on what it takes
+        return 1, MOST_ARGUMENTS
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        most = MOST_ARGUMENTS
+    else:
+        most = sum(each.kind in _POSITIONAL for each in parameters)
+    required = [each for each in parameters if each.default is each.empty]
+    if any(each.kind is each.KEYWORD_ONLY for each in required):
+        return MOST_ARGUMENTS + 1, most
+    return sum(each.kind in _POSITIONAL for each in required), most
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

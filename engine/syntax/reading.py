@@ -1,0 +1,44 @@
+"""Reading a program once: everything that the engine wants to know of its text.
+
+Covers: texts of any length and origin. Does not cover running them, or what is known of a program
+beside its text.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections import Counter
+
+from engine.core import Program
+from engine.syntax.key import program_key
+from engine.syntax.names import undefined_names
+from engine.syntax.tree import parse_levels
+
+_KEPT = 1024  # of the texts read last; siblings are read one after the other, a parent K times
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
+_BRANCHES = (ast.If, ast.IfExp, ast.match_case, ast.ExceptHandler)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def read(text: str) -> Program | None:
+    """Return what is known of a program; None if the text isn't valid Python or nests too deeply.
+
+    A text that was read a short while ago is not read again.
+    """
+    found = parse_levels(text)
+    if found is None:
+        return None
+    tree, levels = found
+    nodes = [node for level in levels for node in level]
+    kinds = Counter(map(type, nodes))
+    return Program(
+        text=text,
+        key=program_key(tree),
+        undefined=undefined_names(text, tree, nodes),
+        nodes=len(nodes),
+        depth=len(levels) - 1,
+        loops=sum(kinds[kind] for kind in _LOOPS),
+        branches=sum(kinds[kind] for kind in _BRANCHES),
+        calls=kinds[ast.Call],
+    )

@@ -1,0 +1,86 @@
+"""Syntax trees: from a program's text to its tree, and small questions about trees.
+
+Covers: parsing, the lines as Python counts them, the nodes level by level. Does not cover what is
+concluded from a tree: the other modules of this folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import threading
+import warnings
+
+MAX_DEPTH = 200
+"""The deepest syntax tree that `parse` returns: what walks a tree recurses once a level or more."""
+
+_NAME = "<program>"
+# CPython 3.11 counts the depth of a tree that it makes for all threads together: where two of them
+# do, one gets a SystemError (github.com/python/cpython/issues/106905).
+_ONE_TREE_AT_A_TIME = threading.RLock()
+
+# Generated code is full of what Python warns of. Once and for good, not round each call:
+# `warnings.catch_warnings` is not safe in a thread.
+warnings.filterwarnings("ignore", module=re.escape(_NAME))
+
+
+def parse(program: str) -> ast.Module | None:
+    """Return the program's syntax tree; None if it isn't valid Python or nests over `MAX_DEPTH`."""
+    found = parse_levels(program)
+    return None if found is None else found[0]
+
+
+def parse_levels(program: str) -> tuple[ast.Module, list[list[ast.AST]]] | None:
+    """Return the program's syntax tree and its `levels`; None as `parse`."""
+    try:
+        with _ONE_TREE_AT_A_TIME:
+            tree = ast.parse(program, filename=_NAME)
+            found = levels(tree)
+            if len(found) > MAX_DEPTH:
+                return None
+            compile(tree, _NAME, "exec")  # catches `return` outside a function and the like
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree, found
+
+
+def copy_of(program: str) -> ast.Module:
+    """Return a fresh tree, to be changed, of a program that `parse` has a tree for."""
+    with _ONE_TREE_AT_A_TIME:
+        return ast.parse(program, filename=_NAME)
+
+
+def levels(tree: ast.Module) -> list[list[ast.AST]]:
+    """Return the nodes of a tree, level by level from the root on, down to `MAX_DEPTH` levels."""
+    found: list[list[ast.AST]] = [[tree]]
+    while len(found) <= MAX_DEPTH:
+        level: list[ast.AST] = []
+        for node in found[-1]:  # as ast.iter_child_nodes, at half of its price
+            for field in node._fields:
+                value = getattr(node, field, None)
+                if isinstance(value, ast.AST):
+                    level.append(value)
+                elif isinstance(value, list):
+                    level += [each for each in value if isinstance(each, ast.AST)]
+        if not level:
+            break
+        found.append(level)
+    return found
+
+
+def source_lines(program: str) -> list[str]:
+    """Return the program's lines as Python counts them, with their ends.
+
+    `str.splitlines` also splits at form feeds and at some characters that may stand in a string.
+    """
+    return list(io.StringIO(program, newline=""))
+
+
+def dotted(node: ast.expr) -> list[str] | None:
+    """Return the names of ``a.b.c``; None for what is not made of names and dots alone."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(names)] if isinstance(node, ast.Name) else None

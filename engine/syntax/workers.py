@@ -1,0 +1,165 @@
+"""Processes that parse completions, so that neither the loop nor the decoder's thread has to.
+
+Parsing a program holds the GIL for milliseconds, and a step of the model would wait as long. So a
+completion is sent to another process, pickled together with the function that parses it, and the
+loop goes on. If CPython's parser dies on a text, that process dies and not the run: the text counts
+as no program, and a new process takes the place of the dead one.
+
+Covers: sending work and taking results back. Does not cover what is parsed, or how: the operators
+say that (``engine.prompts``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+FRAME = struct.Struct("<Q")
+"""Before each message, its length in bytes."""
+_MOST_AT_ONCE = 16  # pieces of work that a process is given together
+_Work = tuple[Callable[[], Any], Future[Any]]
+
+
+CORES_EACH = 8
+"""Cores of the machine for each process that parses beside a model."""
+
+
+class WorkerDied(Exception):
+    """A process died of the text that it was given."""
+
+
+class SyntaxWorkers(Executor):
+    """Processes that are started when there is work; a context manager. Any thread may submit."""
+
+    def __init__(self, *, count: int, cores: Collection[int]) -> None:
+        """Set them up.
+
+        Args:
+            count: of the processes, 1 or more.
+            cores: that they may use.
+        """
+        self._count = count
+        self._cores = cores
+        self._change = threading.Condition()
+        self._waiting: deque[_Work] = deque()
+        self._alone: deque[_Work] = deque()  # to be done one at a time: one of them is deadly
+        self._threads: list[threading.Thread] = []
+        self._closing = False
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Have ``work(*args, **kwargs)`` done in one of the processes.
+
+        Args:
+            work: a function of a module, or a `functools.partial` of one. It can be pickled, and so
+                can its arguments, and what it returns or raises.
+
+        Returns:
+            What becomes of it; `WorkerDied` where it ends the process that does it.
+        """
+        result: Future[T] = Future()
+        with self._change:
+            self._waiting.append((partial(work, *args, **kwargs), result))
+            if not self._threads:
+                self._threads = [
+                    threading.Thread(target=self._serve, name=f"syntax {i}", daemon=True)
+                    for i in range(self._count)
+                ]
+                for thread in self._threads:
+                    thread.start()
+            self._change.notify()
+        return result
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes once they have done what they were given; idempotent."""
+        with self._change:
+            self._closing = True
+            if cancel_futures:
+                self._waiting.clear()
+            self._change.notify_all()
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _serve(self) -> None:
+        """Give one process work until there is an end."""
+        process = _Process(self._cores)
+        while (taken := self._next()) is not None:
+            batch, is_alone = taken
+            try:
+                done = process.do([work for work, _ in batch])
+            except WorkerDied as error:
+                process.close()
+                process = _Process(self._cores)
+                if not is_alone:  # find out which of them it was, if it was one of them
+                    with self._change:
+                        self._alone.extend(batch)
+                    continue
+                done = [(None, error)]
+            for (_, result), (value, failure) in zip(batch, done, strict=True):
+                if failure is None:
+                    result.set_result(value)
+                else:
+                    result.set_exception(failure)
+        process.close()
+
+    def _next(self) -> tuple[list[_Work], bool] | None:
+        """Wait for work; return a share of it, and whether it is to be alone. None at the end."""
+        with self._change:
+            while not (self._alone or self._waiting or self._closing):
+                self._change.wait()
+            if self._alone:
+                return [self._alone.popleft()], True
+            share = min(_MOST_AT_ONCE, -(-len(self._waiting) // self._count))
+            return ([self._waiting.popleft() for _ in range(share)], False) if share else None
+
+
+class _Process:
+    """One process, and the pipes to it."""
+
+    def __init__(self, cores: Collection[int]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-s", "-m", "engine.syntax.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        os.sched_setaffinity(self._process.pid, cores)
+
+    def do(self, works: Sequence[Callable[[], Any]]) -> list[tuple[Any, BaseException | None]]:
+        """Return what each piece of work returns, or raises.
+
+        Raises:
+            WorkerDied: the process is dead.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None
+        message = pickle.dumps(works, pickle.HIGHEST_PROTOCOL)
+        try:
+            self._process.stdin.write(FRAME.pack(len(message)) + message)
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise WorkerDied("a process for syntax work died") from error
+        head = self._process.stdout.read(FRAME.size)
+        answer = self._process.stdout.read(*FRAME.unpack(head)) if len(head) == FRAME.size else b""
+        if not answer:
+            raise WorkerDied("a process for syntax work died")
+        done: list[tuple[Any, BaseException | None]] = pickle.loads(answer)
+        return done
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):  # by its death it had not read everything
+            self._process.stdin.close()

@@ -1,0 +1,79 @@
+"""What an archive changes of a state that is told a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from test_state import BEGINNING, call, child, fold
+
+from engine import config
+from engine.core import INITIAL, Direction, Evaluation, Feature, Refusal
+from engine.pipeline import RunState
+from engine.search.search import Search
+from engine.store import Event, RunHistory, Verdict
+
+ARGUMENTS = ("islands.count=2", "islands.migrate_every=0", "search.k=2")
+CELLS = (Feature(name="lag", low=0, high=40, bins=40),)
+
+
+def new_state(
+    *arguments: str, features: Sequence[Feature] | None = None, count: int = 2
+) -> RunState:
+    settings = config.resolve([*ARGUMENTS, f"islands.count={count}", *arguments])
+    state = RunState(
+        history=RunHistory(direction=Direction.MAXIMISE),
+        search=Search(
+            settings=settings.search,
+            width=settings.width,
+            islands=settings.islands,
+            prompts=settings.prompts,
+            direction=Direction.MAXIMISE,
+            seed=1,
+            size=len,
+            features=features,
+        ),
+        workers=2,
+    )
+    first = Evaluation(score=0.5, failure=None, metrics={"lag": 0.0})
+    fold(
+        state,
+        BEGINNING[0],
+        Verdict(candidate=INITIAL, evaluation=first, program="x = 0\n", cell=(0,)),
+    )
+    return state
+
+
+def iteration(number: int, *, island: int, **verdicts: tuple[float, float]) -> list[Event]:
+    """Return an iteration of two children; a verdict is a score and the lag it comes with."""
+    events: list[Event] = [call(number, island=island)]
+    for index in range(2):
+        given = verdicts.get(f"child{index}")
+        name = f"{number}.{index}"
+        if given is None:
+            events.append(child(name, refusal=Refusal.UNPARSED))
+            continue
+        score, lag = given
+        evaluation = Evaluation(score=score, failure=None, metrics={"lag": lag})
+        events += [
+            child(name),
+            Verdict(candidate=name, evaluation=evaluation, cell=(CELLS[0].bin(lag),)),
+        ]
+    return events
+
+
+# What improved, as the width policy sees it: TurboEvolve's K leaves 5 after six iterations.
+
+
+def width_after(state: RunState, *, lags: Sequence[float]) -> int:
+    """Return K after iterations whose child never beats the best program."""
+    for number, lag in enumerate(lags):
+        fold(state, *iteration(number, island=0, child0=(0.1, lag)))
+    return state.search.ask(99, island=0).k
+
+
+def test_with_an_archive_an_iteration_improves_that_takes_over_a_cell() -> None:
+    turboevolve = "width.policy=turboevolve"
+    new_cells, old_cells = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0] * 6
+    assert width_after(new_state(turboevolve, features=CELLS), lags=new_cells) == 3
+    assert width_after(new_state(turboevolve, features=CELLS), lags=old_cells) == 7
+    assert width_after(new_state(turboevolve), lags=new_cells) == 7

@@ -1,0 +1,235 @@
+"""Guesses several calls ahead: how far they go, what they show, and what becomes of them.
+
+The loop, the search, the prompts and the decoder are the real ones; the model answers at once, and
+verdicts are held back until so many calls were begun.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inline import Inline
+from table_fan import TableFan
+
+from engine import config
+from engine.core import INITIAL, ChatFrame, Evaluation, Problem
+from engine.evolve import evolve
+from engine.inference import EngineLoad, Sampling
+from engine.problem import load_problem
+from engine.prompts import Rewrite
+from engine.restore import restore, told_cascade
+from engine.settings import RunSettings
+from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
+from engine.timeline import TIMELINE, Timeline
+
+K = 2
+HANGS = 30.0  # seconds
+
+
+class Model:
+    """Writes a program of its own for each child, in one step; counts the calls."""
+
+    block_size = 16
+    max_model_len = 1 << 20
+
+    def __init__(self) -> None:
+        self._fans: list[TableFan] = []
+        self.calls = 0
+
+    def encode(self, text: str) -> list[int]:
+        return [*map(ord, text)]
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        return ChatFrame(opening=f"{system}\n", closing="\n", turn="\n")
+
+    def load(self) -> EngineLoad:
+        return EngineLoad(waiting=0, kv_usage=0.0)
+
+    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> TableFan:
+        fan = TableFan(
+            prompt_tokens=len(token_ids),
+            answers=[f"```python\ndef f(x):\n    return x * {each.seed}\n```" for each in sampling],
+            encode=self.encode,
+        )
+        self._fans.append(fan)
+        self.calls += 1
+        return fan
+
+    def step(self) -> None:
+        for fan in self._fans:
+            for index in fan.indices:
+                fan.write(index, lines=9)
+        self._fans = []
+
+
+class PatientPool:
+    """Gives an iteration's verdicts once the model was asked for ``ahead`` calls after it.
+
+    All candidates have the score 0.25, below that of the initial program, but those in ``scores``.
+    """
+
+    def __init__(self, model: Model, *, ahead: int, last: int, scores: Mapping[str, float]) -> None:
+        self._model = model
+        self._ahead = ahead
+        self._last = last  # the last iteration after which a call follows
+        self._scores = scores
+        self._waiting: dict[str, int] = {}
+
+    def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
+        self._waiting[candidate_id] = order
+
+    def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        ready = [
+            candidate
+            for candidate, iteration in self._waiting.items()
+            if self._model.calls > min(iteration, self._last) + self._ahead
+        ]
+        for candidate in ready:
+            del self._waiting[candidate]
+        return [(each, verdict(self._scores.get(each, 0.25))) for each in ready]
+
+
+def verdict(score: float) -> Evaluation:
+    return Evaluation(score=score, failure=None, metrics={"score": score})
+
+
+def resolved(*, ahead: int, calls: int, history_tokens: int) -> RunSettings:
+    """Return settings under which the best program is the parent, always."""
+    return config.resolve(
+        [
+            *("pipeline.speculate=true", f"pipeline.ahead={ahead}", "pipeline.adaptive=false"),
+            *("search.parent.p_elite=1", "search.parent.p_uniform=0", f"search.k={K}"),
+            *("search.operators.infill=0", "search.operators.rewrite=1"),
+            *(f"prompts.history_tokens={history_tokens}", "width.policy=fixed", "islands.count=1"),
+            *(f"budget.candidates={K * calls}", "budget.seconds=null"),
+        ]
+    )
+
+
+def live(
+    settings: RunSettings,
+    tmp_path: Path,
+    *,
+    last: int,
+    scores: Mapping[str, float],
+    ahead: int | None = None,
+    stops_at: float = float("inf"),
+) -> list[Event]:
+    """Return what a run records.
+
+    ``ahead`` is the pool's, as the settings' if None; ``stops_at``: so many calls end the run.
+    """
+    whole = load_problem(Path(settings.problem))
+    problem: Problem = dataclasses.replace(whole, entry_point="f")
+    first = Verdict(candidate=INITIAL, evaluation=verdict(0.5), program="def f(x):\n    return x\n")
+    events: list[Event] = [Session(number=0, engine="0", fingerprint="f"), first]
+    model, bell = Model(), threading.Event()
+    restored = restore(settings, problem, [_recorded(each) for each in events], model)
+    deadline = time.monotonic() + HANGS
+
+    def record(event: Event) -> None:
+        events.append(event)
+        restored.state.fold(_recorded(event))
+
+    def is_stopped() -> bool:
+        assert time.monotonic() < deadline, "the model is not asked for as many calls as it should"
+        return model.calls >= stops_at
+
+    parts: dict[str, Any] = {"model": model}
+    operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
+    ahead = settings.pipeline.ahead if ahead is None else ahead
+    pool = PatientPool(model, ahead=ahead, last=last, scores=scores)
+    with Timeline(tmp_path / TIMELINE) as timeline:
+        evolve(
+            syntax=Inline(),
+            settings=settings,
+            restored=restored,
+            record=record,
+            commit=lambda: None,
+            operators={"rewrite": operator},
+            evaluator=told_cascade(settings, problem, restored.state.history, pool),
+            stopped=is_stopped,
+            timeline=timeline,
+            bell=bell,
+            **parts,
+        )
+    return events
+
+
+def _recorded(event: Event) -> Recorded:
+    return Recorded(session=0, elapsed=0.0, event=event)
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 3])
+def test_an_island_is_as_many_calls_ahead_as_the_settings_say(ahead: int, tmp_path: Path) -> None:
+    """The pool waits for so many calls, so the run would hang with fewer."""
+    settings = resolved(ahead=ahead, calls=6, history_tokens=0)
+    events = live(settings, tmp_path, last=5 - ahead, scores={})
+    calls = [event for event in events if isinstance(event, Call)]
+    assert [call.iteration for call in calls] == [*range(len(calls))]
+    assert [call.guessed for call in calls[:6]] == [False] + 5 * [True]
+    assert {call.parent for call in calls} == {INITIAL}
+    assert {call.ahead for call in calls} == {()}  # these prompts show no other programs
+    verdicts = [event.candidate for event in events if isinstance(event, Verdict)]
+    admitted = [each.id for each in events if isinstance(each, Child) and each.refusal is None]
+    assert sorted(verdicts[1:]) == sorted(admitted)
+    assert len(admitted) == 6 * K
+
+
+def test_a_guess_shows_the_children_of_the_guess_before_it(tmp_path: Path) -> None:
+    settings = resolved(ahead=2, calls=5, history_tokens=2000)
+    events = live(settings, tmp_path, last=2, scores={})
+    calls = {event.iteration: event for event in events if isinstance(event, Call)}
+    children = {event.id: event for event in events if isinstance(event, Child)}
+    assert (calls[1].ahead, calls[2].ahead) == ((), ("1.0", "1.1"))
+    for each in ("0.0", "0.1", "1.0", "1.1"):
+        assert f"# Program {each}, score pending\n" in calls[2].prompt
+        assert children[each].program.text.strip() in calls[2].prompt
+    # A search that is told the log asks for that prompt again, as one that goes on with it would.
+    position = events.index(calls[2])
+    assert calls[2].known < events.index(children["1.0"]) < position
+
+
+@pytest.mark.parametrize("history_tokens", [0, 2000])
+def test_a_verdict_that_changes_the_parent_ends_all_guesses_of_another(
+    history_tokens: int, tmp_path: Path
+) -> None:
+    settings = resolved(ahead=2, calls=4, history_tokens=history_tokens)
+    events = live(settings, tmp_path, last=1, scores={"0.1": 0.75})
+    calls = {event.iteration: event for event in events if isinstance(event, Call)}
+    assert [calls[i].parent for i in range(3)] == [INITIAL, "0.1", "0.1"]
+    assert not calls[1].guessed  # its guess was of another parent, and its verdicts were all in
+    wrong = [each for each in events if isinstance(each, GivenUp) and each.parent == INITIAL]
+    assert {each.iteration for each in wrong} == {1, 2}
+    assert all(each.generated_tokens > 0 for each in wrong)
+    # What a wrong guess had is neither recorded nor evaluated.
+    made = [each for each in events if isinstance(each, Child)]
+    assert {each.parent for each in made if each.iteration > 0} == {"0.1"}
+
+
+def test_a_stop_records_what_guesses_cost_and_waits_for_no_verdict(tmp_path: Path) -> None:
+    settings = resolved(ahead=3, calls=9, history_tokens=0)
+    # The pool gives no verdict before a sixth call, which never comes.
+    events = live(settings, tmp_path, last=9, scores={}, ahead=5, stops_at=4)
+    calls = [event for event in events if isinstance(event, Call)]
+    assert [call.iteration for call in calls] == [0]
+    assert {each.iteration for each in events if isinstance(each, Child)} == {0}
+    assert [each for each in events if isinstance(each, Verdict)] == [events[1]]
+    guesses = {each.iteration: each for each in events if isinstance(each, GivenUp)}
+    assert guesses.keys() == {1, 2, 3}
+    assert guesses[1].generated_tokens > 0  # it was decoded before the next one began
+
+
+def test_no_guess_begins_whose_children_the_budget_would_not_admit(tmp_path: Path) -> None:
+    settings = resolved(ahead=3, calls=3, history_tokens=0)
+    events = live(settings, tmp_path, last=0, scores={}, ahead=2)
+    calls = [event for event in events if isinstance(event, Call)]
+    assert [call.guessed for call in calls] == [False, True, True]
+    assert not [event for event in events if isinstance(event, GivenUp)]
+    assert all(each.refusal is None for each in events if isinstance(each, Child))

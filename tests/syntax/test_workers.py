@@ -1,0 +1,94 @@
+"""The processes that do syntax work: what they return, and what they survive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from engine.syntax import read
+from engine.syntax.workers import SyntaxWorkers, WorkerDied
+
+CORES = os.sched_getaffinity(0)
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[SyntaxWorkers]:
+    with SyntaxWorkers(count=2, cores=CORES) as found:
+        yield found
+
+
+def test_what_a_function_returns_comes_back_from_another_process(workers: SyntaxWorkers) -> None:
+    texts = [f"x = {number}\n" for number in range(50)]
+    results = [workers.submit(read, text) for text in texts]
+    assert [result.result() for result in results] == [read(text) for text in texts]
+    ids = {workers.submit(os.getpid).result() for _ in range(10)}
+    assert os.getpid() not in ids and 1 <= len(ids) <= 2
+
+
+def test_what_a_function_raises_is_raised_where_the_result_is_awaited(
+    workers: SyntaxWorkers,
+) -> None:
+    failed, fine = workers.submit(int, "one"), workers.submit(int, "1")
+    with pytest.raises(ValueError, match="'one'"):
+        failed.result()
+    assert fine.result() == 1
+
+
+def test_what_is_printed_is_no_result(workers: SyntaxWorkers) -> None:
+    assert workers.submit(print, "not a message", flush=True).result() is None
+    assert workers.submit(int, "2").result() == 2
+
+
+def test_work_that_kills_its_process_is_lost_and_no_other() -> None:
+    with SyntaxWorkers(count=1, cores=CORES) as workers:
+        before = [workers.submit(int, str(number)) for number in range(5)]
+        deadly = workers.submit(partial(os._exit, 3))
+        after = [workers.submit(int, str(number)) for number in range(5, 30)]
+        assert [each.result() for each in before + after] == list(range(30))
+        with pytest.raises(WorkerDied):
+            deadly.result()
+
+
+def test_a_process_that_is_killed_from_outside_is_replaced() -> None:
+    with SyntaxWorkers(count=1, cores=CORES) as workers:
+        first = workers.submit(os.getpid).result()
+        os.kill(first, signal.SIGKILL)
+        second = workers.submit(os.getpid)
+        assert second.result() != first  # the work was not what it died of
+
+
+def test_the_processes_end_with_their_owner_and_with_their_owners_death() -> None:
+    with SyntaxWorkers(count=1, cores=CORES) as workers:
+        process = workers.submit(os.getpid).result()
+    assert not _lives(process)
+    script = (
+        "import os\nfrom engine.syntax.workers import SyntaxWorkers\n"
+        "workers = SyntaxWorkers(count=1, cores=os.sched_getaffinity(0))\n"
+        "print(workers.submit(os.getpid).result(), flush=True)\nos._exit(0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    while _lives(int(done.stdout)):  # a test that hangs has failed
+        time.sleep(0.01)
+
+
+def test_they_use_the_cores_that_they_are_given() -> None:
+    with SyntaxWorkers(count=1, cores={min(CORES)}) as workers:
+        assert workers.submit(os.sched_getaffinity, 0).result() == {min(CORES)}
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{process}/stat") as file:  # noqa: PTH123
+        return file.read().rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,123 @@
+"""Policies from outside the package: by ``module:Class``, by an entry point, and a run of one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import UserError
+from engine.run import main
+from engine.search.parents import PARENTS
+from engine.store import Call, read_log
+
+MODULE = '''
+"""A parent policy of somebody else."""
+
+from pydantic import Field
+
+from engine.search.parents import Draw, ParentPolicy, ParentSettings
+from engine.section import Whole, section
+
+
+@section
+class Oldest(ParentSettings):
+    first: Whole = Field(default=0, ge=0)
+
+    def make(self, *, direction):
+        return OldestPolicy(self.first)
+
+
+class OldestPolicy(ParentPolicy):
+    def __init__(self, first):
+        self._first = first
+
+    def choose(self, candidates, *, u, key):
+        return Draw(candidate=candidates[self._first % len(candidates)], rule="oldest")
+
+
+NOT_A_CLASS = 3
+'''
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path with a module and, as if it was installed, an entry point."""
+    folder = tmp_path / "site"
+    installed = folder / "outside_policies-1.0.dist-info"
+    installed.mkdir(parents=True)
+    (folder / "outside_policies.py").write_text(MODULE)
+    (folder / "outside_broken.py").write_text("raise RuntimeError('not\\ntoday')\n")
+    (installed / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: outside-policies\nVersion: 1\n"
+    )
+    (installed / "entry_points.txt").write_text(
+        "[brood.parents]\noldest = outside_policies:Oldest\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "outside_policies", raising=False)
+    return folder
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(UserError) as refusal:
+        config.resolve(arguments)
+    assert str(refusal.value).isprintable()
+    return str(refusal.value)
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize("name", ["oldest", "outside_policies:Oldest"])
+def test_a_policy_from_outside_the_package_chooses_a_runs_parents(
+    name: str, tmp_path: Path
+) -> None:
+    arguments = [
+        *("problem=signal", "model=mutation", "budget.candidates=12", "search.k=4"),
+        *(f"search.parent.policy={name}", "search.parent.first=1", "evaluation.workers=1"),
+        *(f"runs={tmp_path}", "name=run"),
+    ]
+    assert main(arguments) == 0
+    settings = config.load(tmp_path / "run" / "config.yaml")
+    assert (settings.search.parent.policy, settings) == (name, config.resolve(arguments))
+    events = [each.event for each in read_log(tmp_path / "run")]
+    rules = [event.rule for event in events if isinstance(event, Call)]
+    assert len(rules) >= 3 and set(rules) == {"oldest"}
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_parameter_of_a_policy_from_outside_is_checked_by_it() -> None:
+    chosen = "search.parent.policy=oldest"
+    assert refused(chosen, "search.parent.first=-1").endswith("first is -1; it must be 0 or more")
+    assert "fist is no key; did you mean first?" in refused(chosen, "search.parent.fist=1")
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("youngest", "it must be one of adaevolve, hybrid, power, puct, shinka, thompson, oldest"),
+        ("no_such_module:Name", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("outside_policies:Youngest", "has no attribute 'Youngest'"),
+        ("outside_policies:NOT_A_CLASS", "must be a class that derives from ParentSettings"),
+        ("outside_broken:Name", "RuntimeError: not today"),
+        ("3", "search.parent.policy is 3; it must be one of"),
+        ("null", "search.parent.policy is None; it must be one of"),
+        ("':'", "search.parent.policy is ':'; it must be"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused_in_one_line(name: str, words: str) -> None:
+    message = refused(f"search.parent.policy={name}")
+    assert message.startswith("search.parent.policy is ") and words in message
+
+
+def test_each_module_of_a_policy_registers_it() -> None:
+    assert PARENTS.names == ["adaevolve", "hybrid", "power", "puct", "shinka", "thompson"]
+
+
+def test_a_policy_has_the_defaults_of_its_source_and_no_other_ones_parameters() -> None:
+    parent = config.resolve(["search.parent.policy=shinka"]).search.parent
+    assert parent == PARENTS.read({"policy": "shinka", "sharpness": 10.0})
+    message = refused("search.parent.policy=shinka", "search.parent.p_elite=0.5")
+    assert "search.parent.p_elite is no key; valid keys: policy, sharpness" in message
