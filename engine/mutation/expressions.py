@@ -18,6 +18,7 @@ from engine.syntax import dotted
 from engine.syntax.library import Function, functions_of
 from engine.syntax.names import known_modules
 from engine.syntax.slots import Slot, find_slots
+from engine.syntax.tree import nodes
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
@@ -149,9 +150,7 @@ def one_of(values: Sequence[_T], rng: np.random.Generator) -> _T:
 def _evaluated(tree: ast.Module) -> list[ast.AST]:
     """Return the slots' expressions and the statements, in the order of the text."""
     expressions = {id(slot.node) for slot in find_slots(tree)}
-    return [
-        node for node in ast.walk(tree) if id(node) in expressions or isinstance(node, ast.stmt)
-    ]
+    return [node for node in nodes(tree) if id(node) in expressions or isinstance(node, ast.stmt)]
 
 
 def _is_number(node: ast.expr) -> bool:

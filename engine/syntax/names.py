@@ -4,15 +4,13 @@ Covers: names that no statement binds, attributes that numpy, scipy and math do 
 cover whether a program is right or safe: only running it tells.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from engine.syntax.library import has, is_module
-from engine.syntax.tree import dotted, levels
+from engine.syntax.tree import Kinds, dotted, kinds_of, nodes
 
 # Modules whose attributes are looked up for real; any other module's are taken on trust.
 _KNOWN_MODULES = ("math", "numpy", "scipy")
@@ -23,15 +21,25 @@ _ALWAYS_BOUND = frozenset(
         *("__annotations__", "__builtins__", "__file__", "__module__", "__qualname__"),
     }
 )
-# What stands in every program in great numbers; an attribute that is assigned has a target.
-_BIND_NOTHING = (ast.expr_context, ast.operator, ast.Constant, ast.BinOp, ast.Call)
+# Functions, classes, exceptions, parameters, and what `match` and type parameters capture: the
+# field of each that holds the name.
+_BINDS_BY = {
+    kind: field
+    for name, field in (
+        *(("FunctionDef", "name"), ("AsyncFunctionDef", "name"), ("ClassDef", "name")),
+        *(("ExceptHandler", "name"), ("arg", "arg")),
+        *(("MatchAs", "name"), ("MatchStar", "name"), ("MatchMapping", "rest")),
+        *(("TypeVar", "name"), ("ParamSpec", "name"), ("TypeVarTuple", "name")),  # of Python 3.12
+    )
+    if (kind := getattr(ast, name, None)) is not None
+}
 # With these a program can bind names that no reading of its text finds.
 _BINDERS = frozenset({"exec", "globals", "locals", "vars"})
 # A handler of one of these goes on where a name or an attribute is missing.
 _CATCHERS = frozenset({"AttributeError", "BaseException", "Exception", "NameError"})
 
 
-def undefined_names(program: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> tuple[str, ...]:
+def undefined_names(program: str, tree: ast.Module, kinds: Kinds) -> tuple[str, ...]:
     """Return the names that the program would fail on, in alphabetical order.
 
     A name counts if no scope that the program could find it in binds it anywhere. An attribute
@@ -43,21 +51,20 @@ def undefined_names(program: str, tree: ast.Module, nodes: Sequence[ast.AST]) ->
     Args:
         program: its text.
         tree: its syntax tree.
-        nodes: all nodes of the tree.
+        kinds: all nodes of the tree.
     """
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names = {node.id for node in kinds[ast.Name]}
     if names & _BINDERS or any(
-        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
-        for node in nodes
+        alias.name == "*" for node in kinds[ast.ImportFrom] for alias in node.names
     ):
         return ()
-    modules = {} if "hasattr" in names else _modules_of(nodes)
+    modules = {} if "hasattr" in names else _modules_of(kinds)
     missing = _unbound(symtable.symtable(program, "<program>", "exec"))
-    if not missing and not _missing_attributes(nodes, modules):
+    if not missing and not _missing_attributes(kinds[ast.Attribute], modules):
         return ()
-    evaluated = list(_evaluated(tree))  # most programs are done by now
-    missing -= names - {node.id for node in evaluated if isinstance(node, ast.Name)}
-    return tuple(sorted(missing | _missing_attributes(evaluated, modules)))
+    evaluated = kinds_of(_evaluated(tree))  # most programs are done by now
+    missing -= names - {node.id for node in evaluated[ast.Name]}
+    return tuple(sorted(missing | _missing_attributes(evaluated[ast.Attribute], modules)))
 
 
 def known_modules(tree: ast.Module) -> dict[str, str]:
@@ -66,15 +73,15 @@ def known_modules(tree: ast.Module) -> dict[str, str]:
     A name is left out if any scope binds it to something else too, if its module can't be imported
     here, or if the program assigns to attributes of the module.
     """
-    return _modules_of([node for level in levels(tree) for node in level])
+    return _modules_of(kinds_of(nodes(tree)))
 
 
-def _modules_of(nodes: Sequence[ast.AST]) -> dict[str, str]:
+def _modules_of(kinds: Kinds) -> dict[str, str]:
     paths: dict[str, set[str | None]] = {}
-    for node in nodes:
-        if not isinstance(node, _BIND_NOTHING):
-            for name, path in _bindings(node):
-                paths.setdefault(name, set()).add(path)
+    for name, path in _imports(kinds):
+        paths.setdefault(name, set()).add(path)
+    for other in _bound_otherwise(kinds):
+        paths.pop(other, None)
     return {
         name: path
         for name, (path, *others) in paths.items()
@@ -82,25 +89,27 @@ def _modules_of(nodes: Sequence[ast.AST]) -> dict[str, str]:
     }
 
 
-def _bindings(node: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Yield the names that a node binds, each with the path of the known module that it becomes."""
-    if isinstance(node, ast.Name | ast.Attribute):
-        if not isinstance(node.ctx, ast.Load) and (path := dotted(node)):
-            yield path[0], None
-    elif isinstance(node, ast.Import):
+def _imports(kinds: Kinds) -> Iterator[tuple[str, str | None]]:
+    """Yield the names that imports bind, each with the path of the known module that it becomes."""
+    for node in kinds[ast.Import]:
         for alias in node.names:
             whole = alias.name if alias.asname else alias.name.split(".")[0]
             yield alias.asname or whole, _known(whole)
-    elif isinstance(node, ast.ImportFrom):
+    for node in kinds[ast.ImportFrom]:
         for alias in node.names:
             known = None if node.level else _known(f"{node.module}.{alias.name}")
             yield alias.asname or alias.name, known
-    elif not isinstance(node, ast.alias | ast.keyword):
-        # Functions, classes, exceptions, parameters, and what `match` captures.
-        for field in ("name", "arg", "rest"):
-            name = getattr(node, field, None)
-            if isinstance(name, str):
-                yield name, None
+
+
+def _bound_otherwise(kinds: Kinds) -> Iterator[str]:
+    """Yield the names that are bound but by imports, and those whose attributes are bound."""
+    for node in (*kinds[ast.Name], *kinds[ast.Attribute]):
+        if not isinstance(node.ctx, ast.Load) and (path := dotted(node)):
+            yield path[0]
+    for kind, field in _BINDS_BY.items():
+        for node in kinds[kind]:
+            if (name := getattr(node, field)) is not None:
+                yield name
 
 
 def _known(path: str) -> str | None:
@@ -162,10 +171,10 @@ def _is_guarded(node: ast.AST) -> bool:
     )
 
 
-def _missing_attributes(nodes: Sequence[ast.AST], modules: dict[str, str]) -> set[str]:
+def _missing_attributes(nodes: Iterable[ast.Attribute], modules: dict[str, str]) -> set[str]:
     found = set()
     for node in nodes:
-        path = dotted(node) if isinstance(node, ast.Attribute) else None
+        path = dotted(node)
         if path and path[0] in modules and not has(modules[path[0]], tuple(path[1:])):
             found.add(".".join(path))
     return found

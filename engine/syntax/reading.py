@@ -4,16 +4,13 @@ Covers: texts of any length and origin. Does not cover running them, or what is 
 beside its text.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
-from collections import Counter
 
 from engine.core import Program
 from engine.syntax.key import program_key
 from engine.syntax.names import undefined_names
-from engine.syntax.tree import parse_levels
+from engine.syntax.tree import kinds_of, parse_whole
 
 _KEPT = 1024  # of the texts read last; siblings are read one after the other, a parent K times
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
@@ -26,19 +23,18 @@ def read(text: str) -> Program | None:
 
     A text that was read a short while ago is not read again.
     """
-    found = parse_levels(text)
+    found = parse_whole(text)
     if found is None:
         return None
-    tree, levels = found
-    nodes = [node for level in levels for node in level]
-    kinds = Counter(map(type, nodes))
+    tree, nodes, depth = found
+    kinds = kinds_of(nodes)
     return Program(
         text=text,
         key=program_key(tree),
-        undefined=undefined_names(text, tree, nodes),
+        undefined=undefined_names(text, tree, kinds),
         nodes=len(nodes),
-        depth=len(levels) - 1,
-        loops=sum(kinds[kind] for kind in _LOOPS),
-        branches=sum(kinds[kind] for kind in _BRANCHES),
-        calls=kinds[ast.Call],
+        depth=depth,
+        loops=sum(len(kinds[kind]) for kind in _LOOPS),
+        branches=sum(len(kinds[kind]) for kind in _BRANCHES),
+        calls=len(kinds[ast.Call]),
     )

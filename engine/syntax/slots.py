@@ -9,13 +9,11 @@ docstrings, and the keys of a dictionary, which most often are the names that a 
 asks for.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.syntax.tree import dotted
+from engine.syntax.tree import dotted, kinds_of, nodes
 
 _LEFT_ALONE = frozenset(
     {"annotation", "ctx", "returns", "decorator_list", "type_params", "keys", "pattern", "type"}
@@ -69,10 +67,10 @@ def find_slots(tree: ast.Module) -> list[Slot]:
 
 def imported_names(tree: ast.Module) -> frozenset[str]:
     """Return the names that imports bind, wherever they stand."""
+    kinds = kinds_of(nodes(tree))
     return frozenset(
         alias.asname or alias.name.split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        for node in kinds[ast.Import] + kinds[ast.ImportFrom]
         for alias in node.names
     )
 

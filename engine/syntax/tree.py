@@ -4,13 +4,15 @@ Covers: parsing, the lines as Python counts them, the nodes level by level. Does
 concluded from a tree: the other modules of this folder.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
 import threading
 import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from engine.syntax._native import walk
 
 MAX_DEPTH = 200
 """The deepest syntax tree that `parse` returns: what walks a tree recurses once a level or more."""
@@ -27,22 +29,24 @@ warnings.filterwarnings("ignore", module=re.escape(_NAME))
 
 def parse(program: str) -> ast.Module | None:
     """Return the program's syntax tree; None if it isn't valid Python or nests over `MAX_DEPTH`."""
-    found = parse_levels(program)
+    found = parse_whole(program)
     return None if found is None else found[0]
 
 
-def parse_levels(program: str) -> tuple[ast.Module, list[list[ast.AST]]] | None:
-    """Return the program's syntax tree and its `levels`; None as `parse`."""
+def parse_whole(program: str) -> tuple[ast.Module, list[ast.AST], int] | None:
+    """Return the program's syntax tree, its nodes (as `nodes`) and how many levels lie below its
+    root; None as `parse`.
+    """
     try:
         with _ONE_TREE_AT_A_TIME:
             tree = ast.parse(program, filename=_NAME)
-            found = levels(tree)
-            if len(found) > MAX_DEPTH:
+            found = walk(tree, most_levels=MAX_DEPTH)
+            if found is None:
                 return None
             compile(tree, _NAME, "exec")  # catches `return` outside a function and the like
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree, found
+    return tree, *found
 
 
 def copy_of(program: str) -> ast.Module:
@@ -51,21 +55,25 @@ def copy_of(program: str) -> ast.Module:
         return ast.parse(program, filename=_NAME)
 
 
-def levels(tree: ast.Module) -> list[list[ast.AST]]:
-    """Return the nodes of a tree, level by level from the root on, down to `MAX_DEPTH` levels."""
-    found: list[list[ast.AST]] = [[tree]]
-    while len(found) <= MAX_DEPTH:
-        level: list[ast.AST] = []
-        for node in found[-1]:  # as ast.iter_child_nodes, at half of its price
-            for field in node._fields:
-                value = getattr(node, field, None)
-                if isinstance(value, ast.AST):
-                    level.append(value)
-                elif isinstance(value, list):
-                    level += [each for each in value if isinstance(each, ast.AST)]
-        if not level:
-            break
-        found.append(level)
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """Return the nodes of a tree in the order of `ast.walk`, at a tenth of its price."""
+    found = walk(tree, most_levels=2**31 - 1)
+    assert found is not None  # no tree has as many levels
+    return found[0]
+
+
+class Kinds(dict[type[ast.AST], list[Any]]):
+    """Nodes by what they are; none of a kind that does not occur."""
+
+    def __missing__(self, kind: type[ast.AST]) -> list[Any]:
+        return []
+
+
+def kinds_of(nodes: Iterable[ast.AST]) -> Kinds:
+    """Return ``nodes`` by kind, each kind's in their order."""
+    found = Kinds()
+    for node in nodes:
+        found.setdefault(type(node), []).append(node)
     return found
 
 
