@@ -5,8 +5,8 @@
 
 analysis=progress   best score so far against candidates, tokens, seconds and money
          replay     the best programs and how they came to be; what the first m children bring
-         ranks      ranks of the parents chosen, and what became of them; places within a call
-         distance   how far children are from their parents, against K and temperature
+         ranks      what each place among the children of a call brings, for each K
+         distance   improvement by the parent's distance from what is shown beside it, and K
          coverage   filled cells of a MAP-Elites archive against candidates
          operators  improvement rate of each operator
          parents    improvement rate of each way to choose parents
@@ -16,8 +16,6 @@ top=N               programs that the replay shows (5)
 
 Runs may go on meanwhile, or have been killed. Exit codes: 0, or 2 for bad input.
 """
-
-from __future__ import annotations
 
 import json
 import sys
@@ -48,12 +46,12 @@ def _report(arguments: Arguments) -> int:
         raise UserError(f"json is {written!r}; it must be a file")
     top = arguments.number("top", _TOP)
     runs = read_runs([Path(each) for each in arguments.rest])
-    findings = ANALYSES[analysis](runs, top)
+    tables = ANALYSES[analysis](runs, top)
     if written is not None:
-        names = [run.name for run in runs]
-        found = {"analysis": analysis, "runs": names, "figures": findings.figures}
+        figures = {name: table.rows for name, table in tables.items()}
+        found = {"analysis": analysis, "runs": [run.name for run in runs], "figures": figures}
         write_whole(Path(written), json.dumps(found, indent=2, allow_nan=False) + "\n")
-    sys.stdout.write("\n".join(table.text() for table in findings.tables))
+    sys.stdout.write("\n".join(table.text() for table in tables.values()))
     return 0
 
 

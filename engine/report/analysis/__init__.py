@@ -1,20 +1,17 @@
-"""Analyses of recorded runs, one a file, by the names that ``python -m engine.report`` takes."""
+"""Analyses of recorded runs, by the names that ``python -m engine.report`` takes."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.report.analysis.clock import clock
 from engine.report.analysis.coverage import coverage
 from engine.report.analysis.distance import distance
+from engine.report.analysis.figures import Table
 from engine.report.analysis.progress import progress
-from engine.report.analysis.ranks import ranks
-from engine.report.analysis.rates import operators, parents
+from engine.report.analysis.rates import operators, parents, ranks
 from engine.report.analysis.replay import replay
 from engine.report.analysis.runs import RunRecord, read_runs, record_of
-from engine.report.analysis.table import Findings
 
-ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Findings]] = {
+ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Mapping[str, Table]]] = {
     "progress": lambda runs, top: progress(runs),
     "replay": lambda runs, top: replay(runs, top=top),
     "ranks": lambda runs, top: ranks(runs),
@@ -24,6 +21,6 @@ ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Findings]] = {
     "parents": lambda runs, top: parents(runs),
     "clock": lambda runs, top: clock(runs),
 }
-"""By name: runs, and of how many programs the replay is, to findings."""
+"""By name: runs, and how many programs the replay shows, to tables by name."""
 
-__all__ = ["ANALYSES", "Findings", "RunRecord", "read_runs", "record_of"]
+__all__ = ["ANALYSES", "RunRecord", "Table", "read_runs", "record_of"]

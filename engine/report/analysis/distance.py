@@ -1,136 +1,118 @@
-"""``analysis=distance``: how far children are from their parents, against K and temperature.
+"""``analysis=distance``: how far a parent is from what is shown beside it, and what that brings.
 
-Covers: every child from whose completion a program could be read, refused ones too, by the width of
-its call and by its temperature; how often children improve, by distance and K; and the same by
-TurboEvolve's distance, that of the parent from the programs shown beside it (``inspirations.py``).
-Distances are those of ``program_distance.py``.
+TurboEvolve's interaction of distance and K (section 6.3). For each call there is the distance of
+the parent from its inspirations, cut into deciles within each run. For each decile and K the table
+says how often any child is better than the parent, and by how much the best one is. Calls are
+averaged within a run first and then over the runs, so that siblings do not count as independent.
+
+Inspirations are the programs with a score that the prompt shows besides the parent, as the call's
+event lists them. The distance is the mean of the distances from each (`program_distance`).
+Calls without inspirations are left out. As the source says, K depends on how the run goes, so the
+table describes, and does not compare widths.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import bisect
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from engine.report.analysis.figures import Share, Table, grouped, mean, median
+from engine.report.analysis.runs import RunRecord
+from engine.store import Call
 
-from engine.report.analysis.inspirations import by_inspirations, inspirations_table
-from engine.report.analysis.program_distance import program_distance
-from engine.report.analysis.rates import INTERVAL, rate_of
-from engine.report.analysis.runs import RunRecord, Trial
-from engine.report.analysis.statistics import grouped, median, quartiles
-from engine.report.analysis.table import Column, Findings, Row, Table
-
-_CLASSES = 5
-_FEW = 16  # values that are shown one by one: the temperatures of calls of the same K
-_SPREAD: tuple[Column, ...] = (
-    *("children", "median"),
-    ("25 %", lambda row: row["quartiles"][0]),
-    ("75 %", lambda row: row["quartiles"][1]),
-)
-_WIDTH: Column = ("K", "k")
-
-Bounds = tuple[float, float]
-"""Of a class of values: above the first (or equal to it, in the lowest class, and in one of a
-single value), up to the second."""
+_DECILES = 10
+_SHINGLE = 3  # tokens
+_TOKEN = re.compile(r"\w+|[^\w\s]")  # of whatever text: a child need not be a valid program
+_KEPT = 4096  # programs whose shingles are kept: most are asked about with their children
 
 
-def distance(runs: Sequence[RunRecord]) -> Findings:
-    """Measure the children of all runs."""
-    trials = [(run, trial) for run in runs for trial in run.trials]
-    measured = [
-        (trial, between)
-        for run, trial in trials
-        if (between := distance_to_parent(run, trial)) is not None
-    ]
-    by_shown = by_inspirations(runs)
-    figures = {
-        "by_k": [
-            {"k": k, **_spread(distances)}
-            for k, distances in grouped((trial.call.k, each) for trial, each in measured).items()
-        ],
-        "by_temperature": _by_temperature(measured),
-        "by_distance": _by_distance(measured),
-        "by_shown": by_shown,
-    }
-    return Findings(
-        figures=figures,
-        tables=(
-            Table(
-                title="Distance of children from their parents, by K",
-                columns=(_WIDTH, *_SPREAD),
-                rows=figures["by_k"],
-            ),
-            Table(
-                title="The same, by temperature and K",
-                columns=(_bounds("temperature"), _WIDTH, *_SPREAD),
-                rows=figures["by_temperature"],
-            ),
-            Table(
-                title="Improvement rate by distance and K",
-                columns=(_bounds("distance"), _WIDTH, "children", "improved", *INTERVAL),
-                rows=figures["by_distance"],
-                note="improved: better than its parent; the rate with its 95 % Wilson interval.",
-            ),
-            inspirations_table(by_shown),
-        ),
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Told:
+    """A call with inspirations: their distance, whether a child improved, and the best gain."""
+
+    k: int
+    distance: float
+    improves: bool
+    best_gain: float | None
+
+
+def distance(runs: Sequence[RunRecord]) -> dict[str, Table]:
+    """Compare the calls of all runs that show something, by decile of the distance and K."""
+    cells: list[tuple[tuple[int, int], list[_Told]]] = []  # calls of a run
+    for run in runs:
+        told = list(_told(run))
+        distances = sorted(each.distance for each in told)
+        deciles = (
+            _DECILES * bisect.bisect_left(distances, each.distance) // len(distances)
+            for each in told
+        )
+        of_run = (((decile, each.k), each) for decile, each in zip(deciles, told, strict=True))
+        cells += grouped(of_run).items()
+    table = Table(
+        title="Improving calls by distance of the parent from what is shown beside it, and K",
+        rows=[_row(decile, k, calls) for (decile, k), calls in grouped(cells).items()],
+        note="decile: of the distance within the run, 1 for the nearest; improving: share of the "
+        "calls with a child better than the parent; best gain: of a call's best child, mean; both "
+        "within a run, the median over the runs.",
     )
+    return {"by_shown": table}
 
 
-def distance_to_parent(run: RunRecord, trial: Trial) -> float | None:
-    """Return how far a child is from its parent; None for a child without a program."""
-    if trial.child.program is None:
-        return None
-    return program_distance(trial.child.program.text, run.history.program_of(trial.child.parent))
+def program_distance(program: str, other: str) -> float:
+    """Return how far apart two programs are, from 0 to 1, without running them.
+
+    The Jaccard distance of their shingles: 1 - |A and B| / |A or B|, where A and B are the sets of
+    runs of three tokens that stand in each (Broder, "On the resemblance and containment of
+    documents", 1997, section 2). 0 means the same shingles, 1 none in common. Layout does not
+    count; comments do.
+    """
+    own, others = _shingles(program), _shingles(other)
+    either = len(own | others)
+    return 1 - len(own & others) / either if either else 0.0
 
 
-def _by_temperature(measured: Sequence[tuple[Trial, float]]) -> list[dict[str, Any]]:
-    """Return the distances by temperature, in classes of equal width, and K."""
-    sampled = [
-        (temperature, trial.call.k, between)
-        for trial, between in measured
-        if (temperature := trial.temperature) is not None
+@functools.lru_cache(maxsize=_KEPT)
+def _shingles(program: str) -> frozenset[tuple[str, ...]]:
+    """Return the runs of three tokens; all tokens as one run where there are fewer."""
+    tokens = _TOKEN.findall(program)
+    last = max(1, len(tokens) - _SHINGLE + 1) if tokens else 0
+    return frozenset(tuple(tokens[i : i + _SHINGLE]) for i in range(last))
+
+
+def _told(run: RunRecord) -> Iterator[_Told]:
+    for trials in grouped((trial.call.iteration, trial) for trial in run.trials).values():
+        call = trials[0].call
+        from_shown = _distance(run, call)
+        if from_shown is not None:
+            gains = [each.gain for each in trials if each.gain is not None]
+            yield _Told(
+                k=call.k,
+                distance=from_shown,
+                improves=any(each.is_better for each in trials),
+                best_gain=max(gains, default=None),
+            )
+
+
+def _distance(run: RunRecord, call: Call) -> float | None:
+    verdicts, program_of = run.history.verdicts, run.history.program_of
+    shown = [each for each in call.shown if each in verdicts and verdicts[each].score is not None]
+    parent = program_of(call.parent)
+    return mean([program_distance(parent, program_of(each)) for each in shown])
+
+
+def _row(decile: int, k: int, runs: Sequence[Sequence[_Told]]) -> dict[str, Any]:
+    gains = [
+        mean([each.best_gain for each in calls if each.best_gain is not None]) for calls in runs
     ]
-    classes = _classes([temperature for temperature, _, _ in sampled])
-    groups = grouped(((*classes[t], k), between) for t, k, between in sampled)
-    return [
-        {"temperature": [low, high], "k": k, **_spread(distances)}
-        for (low, high, k), distances in groups.items()
-    ]
-
-
-def _by_distance(measured: Sequence[tuple[Trial, float]]) -> list[dict[str, Any]]:
-    """Return how often children improve, by distance, in classes of equal width, and K."""
-    classes = _classes([between for _, between in measured])
-    groups = grouped(((*classes[between], trial.call.k), trial) for trial, between in measured)
-    return [
-        {"distance": [low, high], "k": k, **rate_of(trials)}
-        for (low, high, k), trials in groups.items()
-    ]
-
-
-def _classes(values: Sequence[float]) -> dict[float, Bounds]:
-    """Return the class of each value: of equal width over all values; of a few, each its own."""
-    distinct = sorted(set(values))
-    if len(distinct) <= _FEW:
-        return {each: (each, each) for each in distinct}
-    edges = np.linspace(distinct[0], distinct[-1], _CLASSES + 1).tolist()
-    above = np.searchsorted(edges[1:-1], distinct).tolist()
-    return {each: (edges[i], edges[i + 1]) for each, i in zip(distinct, above, strict=True)}
-
-
-def _spread(distances: Sequence[float]) -> dict[str, Any]:
+    improving = median([mean([each.improves for each in calls]) or 0.0 for calls in runs])
     return {
-        "children": len(distances),
-        "median": median(distances),
-        "quartiles": quartiles(distances),
+        "decile": decile + 1,
+        "K": k,
+        "distance": median([each.distance for calls in runs for each in calls]),
+        "calls": sum(map(len, runs)),
+        "runs": len(runs),
+        "improving": Share(improving or 0.0),
+        "best_gain": median([each for each in gains if each is not None]),
     }
-
-
-def _bounds(key: str) -> Column:
-    """Return the column of a class's bounds."""
-
-    def shown(row: Row) -> str:
-        low, high = row[key]
-        return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-
-    return key, shown

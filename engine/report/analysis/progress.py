@@ -5,55 +5,50 @@ and over several runs its median and extremes at equal budgets. A run that ended
 used up does not count at that budget, whatever it had reached.
 """
 
-from __future__ import annotations
-
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from engine.report.analysis.figures import Table, median
 from engine.report.analysis.runs import RunRecord, Totals
-from engine.report.analysis.statistics import median
-from engine.report.analysis.table import Findings, Table
 
 _STEPS = 10  # into which an axis is divided
-_WHOLE = ("candidates", "tokens")
-_LABELS = {
+_AXES = {
     "candidates": "evaluated candidates",
     "tokens": "generated tokens",
     "seconds": "wall seconds",
     "money": "money",
 }
+"""What each of the `Totals` is, in words."""
 
-Point = tuple[Totals, float]
-"""A score that was the best from these totals on."""
+Curve = list[tuple[Totals, float]]
+"""The scores that were a run's best, each from these totals on."""
 
 
-def progress(runs: Sequence[RunRecord]) -> Findings:
+def progress(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Follow the best score of each run, and of all of them together."""
     curves = [_curve(run) for run in runs]
-    axes = {axis: _axis(axis, runs, curves) for axis in _LABELS if _is_used(axis, runs)}
-    figures: dict[str, Any] = {
-        "runs": [
-            {
-                "run": run.name,
-                "points": [{**dataclasses.asdict(totals), "best": best} for totals, best in curve],
-                "end": {**dataclasses.asdict(run.end), "best": curve[-1][1] if curve else None},
-            }
-            for run, curve in zip(runs, curves, strict=True)
-        ],
-        "axes": axes,
+    followed = list(zip(runs, curves, strict=True))
+    tables = {
+        axis: Table(title=f"Best score so far against {words}", rows=_rows(axis, followed))
+        for axis, words in _AXES.items()
+        if any(run.end[axis] > 0 for run in runs)  # most runs' tokens have no prices
     }
-    return Findings(figures=figures, tables=[_table(*each) for each in axes.items()])
+    points = [
+        {"run": run.name, "best": best, **totals}
+        for run, curve in followed
+        for totals, best in curve
+    ]
+    ends = [{"run": run.name, "best": curve[-1][1], **run.end} for run, curve in followed]
+    return {
+        **tables,
+        "points": Table(title="When each run's best score changed", rows=points),
+        "ends": Table(title="What each run has used, and reached", rows=ends),
+    }
 
 
-def _is_used(axis: str, runs: Sequence[RunRecord]) -> bool:
-    """Whether anything was used on an axis: most runs' tokens have no prices."""
-    return any(getattr(run.end, axis) > 0 for run in runs)
-
-
-def _curve(run: RunRecord) -> list[Point]:
+def _curve(run: RunRecord) -> Curve:
     """Return the points at which a run's best score changed, the initial one first."""
-    points: list[Point] = []
+    points: Curve = []
     for candidate, totals in run.totals.items():
         score = run.history.verdicts[candidate].score
         if score is not None and (
@@ -63,45 +58,26 @@ def _curve(run: RunRecord) -> list[Point]:
     return points
 
 
-def _axis(
-    axis: str, runs: Sequence[RunRecord], curves: Sequence[Sequence[Point]]
-) -> list[dict[str, Any]]:
+def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[str, Any]]:
     """Return what the runs had reached at each of some equally spaced budgets."""
-    most = max(getattr(run.end, axis) for run in runs)
+    most = max(run.end[axis] for run, _ in followed)
+    is_whole = isinstance(most, int)
+    steps = {most * i // _STEPS if is_whole else most * (i / _STEPS) for i in range(_STEPS + 1)}
     rows = []
-    for at in _steps(most, is_whole=axis in _WHOLE):
-        bests = [
-            best
-            for run, curve in zip(runs, curves, strict=True)
-            if at <= getattr(run.end, axis) and (best := _best(curve, axis, at)) is not None
+    for at in sorted(steps):
+        reached = [
+            [score for totals, score in curve if totals[axis] <= at]
+            for run, curve in followed
+            if at <= run.end[axis]
         ]
+        bests = [scores[-1] for scores in reached if scores]
         rows.append(
             {
-                "at": at,
+                axis: at,
                 "median": median(bests),
-                "low": min(bests, default=None),
-                "high": max(bests, default=None),
+                "lowest": min(bests, default=None),
+                "highest": max(bests, default=None),
                 "runs": len(bests),
             }
         )
     return rows
-
-
-def _steps(most: float, *, is_whole: bool) -> list[float]:
-    """Return equally spaced budgets from 0 to ``most``, each once."""
-    steps = range(_STEPS + 1)
-    return sorted({most * step // _STEPS if is_whole else most * (step / _STEPS) for step in steps})
-
-
-def _best(curve: Sequence[Point], axis: str, at: float) -> float | None:
-    """Return the last score that a curve had reached; None if it had none."""
-    reached = [score for totals, score in curve if getattr(totals, axis) <= at]
-    return reached[-1] if reached else None
-
-
-def _table(axis: str, rows: Sequence[dict[str, Any]]) -> Table:
-    return Table(
-        title=f"Best score so far against {_LABELS[axis]}",
-        columns=((axis, "at"), "median", ("lowest", "low"), ("highest", "high"), "runs"),
-        rows=rows,
-    )

@@ -1,101 +1,89 @@
-"""``analysis=operators`` and ``analysis=parents``: how often children improve, group by group.
+"""``analysis=operators``, ``parents`` and ``ranks``: what became of children, group by group.
 
-Covers: the counts of a group of trials, and the improvement rate with its interval, which other
-analyses show too; the groups by operator, and by the way to choose parents. Such a way is the
-settings under ``search.parent`` that a run has, and the rule that each call records: the one of the
-policy that drew the parent, or why another one was taken (`engine.store.Call`).
+Covers: the groups by operator; by the way to choose parents; and by place in the call for each K,
+TurboEvolve's rank profile (section 6.2). A way to choose parents is the settings under
+``search.parent`` that a run has, and the rule that each call records: the one of the policy that
+drew the parent, or why another one was taken (`engine.store.Call`). Children with an answer of
+their own are placed in the order of their temperatures; programs that one answer lists are in the
+order of the answer.
 
 A child improves if its score is better than its parent's; children that were refused or failed did
 not. The interval takes children for independent; those of one call share parent and prompt, so it
 is a little narrow.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engine.report.analysis.distance import program_distance
+from engine.report.analysis.figures import Share, Table, grouped, median, wilson
 from engine.report.analysis.runs import RunRecord, Trial
-from engine.report.analysis.statistics import grouped, wilson
-from engine.report.analysis.table import Column, Findings, Table, percent, share
 from engine.settings import RunSettings
 
-INTERVAL: tuple[Column, ...] = (
-    ("rate", share("rate")),
-    ("from", lambda row: percent(row["interval_95"][0])),
-    ("to", lambda row: percent(row["interval_95"][1])),
-)
-"""Columns of an improvement rate (`rate_of`)."""
-
-OUTCOMES: tuple[Column, ...] = (
-    *("children", "evaluated", "valid", "improved"),
-    *(*INTERVAL, "new_bests"),
-)
-"""Columns of what came of children (`rate_of`)."""
-
-COSTS: tuple[Column, ...] = (
-    ("tokens/child", lambda row: row["generated_tokens"] / max(1, row["children"])),
-    ("model s/child", lambda row: row["llm_seconds"] / max(1, row["children"])),
-)
-"""Columns of what children cost (`rate_of`)."""
-
-NOTE = (
+_NOTE = (
     "improved: better than its parent; rate: of the children, with its 95 % Wilson interval, which "
-    "takes them for independent."
+    "takes them for independent; new bests: better than all before in their run; gain: score over "
+    "the parent's, of valid children; distance: from the parent; tokens, model s: of a child."
 )
 
 
-def operators(runs: Sequence[RunRecord]) -> Findings:
+def operators(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Count the children of all runs by operator."""
-    keyed = ((trial.child.operator, trial) for run in runs for trial in run.trials)
-    rates = {operator: rate_of(trials) for operator, trials in grouped(keyed).items()}
-    table = Table(
-        title="Improvement rate per operator",
-        columns=("operator", *OUTCOMES, *COSTS),
-        rows=[{"operator": operator, **rate} for operator, rate in rates.items()],
-        note=NOTE,
-    )
-    return Findings(figures={"operators": rates}, tables=(table,))
+    keyed = (((trial.child.operator,), trial) for run in runs for trial in run.trials)
+    rows = _rates(("operator",), keyed)
+    return {"operators": Table(title="Improvement rate per operator", rows=rows, note=_NOTE)}
 
 
-def parents(runs: Sequence[RunRecord]) -> Findings:
+def parents(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Count the children of all runs by the policy and the rule that chose their parents."""
     keyed = (
         ((_policy(run.settings), trial.call.rule), trial) for run in runs for trial in run.trials
     )
-    rates = [
-        {"policy": policy, "rule": rule, **rate_of(trials)}
-        for (policy, rule), trials in grouped(keyed).items()
+    rows = _rates(("policy", "rule"), keyed)
+    title = "Improvement rate per parent policy and rule"
+    return {"parents": Table(title=title, rows=rows, note=_NOTE)}
+
+
+def ranks(runs: Sequence[RunRecord]) -> dict[str, Table]:
+    """Count the children of all runs by K and their place in their call."""
+    keyed = (((trial.call.k, trial.place), trial) for run in runs for trial in run.trials)
+    rows = _rates(("K", "place"), keyed)
+    return {"places": Table(title="Place among the children of a call", rows=rows, note=_NOTE)}
+
+
+def _rates(
+    names: Sequence[str], keyed: Iterable[tuple[tuple[Any, ...], Trial]]
+) -> list[dict[str, Any]]:
+    """Return a row for each group of children: its key under ``names``, and its `_rate`."""
+    return [
+        {**dict(zip(names, key, strict=True)), **_rate(trials)}
+        for key, trials in grouped(keyed).items()
     ]
-    table = Table(
-        title="Improvement rate per parent policy and rule",
-        columns=("policy", "rule", *OUTCOMES, *COSTS),
-        rows=rates,
-        note=NOTE,
-    )
-    return Findings(figures={"parents": rates}, tables=(table,))
 
 
-def rate_of(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return what came of a group of children, as figures.
-
-    ``evaluated`` counts those with a verdict, ``valid`` those with a score, ``improved`` those that
-    were better than their parents, ``new_bests`` those that were better than all before in their
-    run. ``rate`` is that of the improved children, None without any child, ``interval_95`` its
-    interval. ``generated_tokens`` and ``llm_seconds`` are sums over all children.
-    """
+def _rate(trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return what came of a group of children, at least one, as figures."""
     children, improved = len(trials), sum(each.is_better for each in trials)
+    low, high = wilson(improved, children)
+    distances = [
+        program_distance(each.child.program.text, each.parent_program)
+        for each in trials
+        if each.child.program is not None
+    ]
     return {
         "children": children,
-        "evaluated": sum(each.is_evaluated for each in trials),
+        "evaluated": sum(each.verdict is not None for each in trials),
         "valid": sum(each.score is not None for each in trials),
         "improved": improved,
+        "rate": Share(improved / children),
+        "from": Share(low),
+        "to": Share(high),
         "new_bests": sum(each.is_best for each in trials),
-        "generated_tokens": sum(each.child.generated_tokens for each in trials),
-        "llm_seconds": sum(each.child.llm_seconds for each in trials),
-        "rate": improved / children if children else None,
-        "interval_95": list(wilson(improved, children)),
+        "median_gain": median([each.gain for each in trials if each.gain is not None]),
+        "median_distance": median(distances),
+        "tokens": sum(each.child.generated_tokens for each in trials) / children,
+        "model_s": sum(each.child.llm_seconds for each in trials) / children,
     }
 
 

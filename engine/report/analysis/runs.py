@@ -4,8 +4,6 @@ Covers: reading the logs of runs whose scores compare, also of runs that go on o
 refusing logs whose events do not fit together. Does not cover what is made of them.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,22 +20,10 @@ from engine.store import Call, Child, Recorded, RunHistory, Verdict, check_follo
 
 _LARGEST = sys.float_info.max
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Totals:
-    """What a run had used up to some event.
-
-    Attributes:
-        candidates: evaluated, the initial program not counted.
-        tokens: generated, those of given-up guesses included.
-        seconds: wall seconds.
-        money: at the prices of the run's budget.
-    """
-
-    candidates: int
-    tokens: int
-    seconds: float
-    money: float
+# What a run had used up to some event: evaluated `candidates`, the initial program not counted;
+# generated `tokens`, those of given-up guesses included; wall `seconds`; `money` at the prices of
+# the run's budget.
+Totals = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,9 +33,8 @@ class Trial:
     Attributes:
         child: as it was recorded.
         call: the same.
-        parent_score: of its parent.
-        is_evaluated: whether it has a verdict.
-        score: None if it was refused, failed or has no verdict.
+        verdict: None if it was refused or is not evaluated yet.
+        parent_program: the text of its parent.
         gain: by how much its score is better than its parent's, below 0 if it is worse; None
             without a score.
         is_best: whether it was better than everything before when its verdict came.
@@ -57,11 +42,15 @@ class Trial:
 
     child: Child
     call: Call
-    parent_score: float
-    is_evaluated: bool
-    score: float | None
+    verdict: Verdict | None
+    parent_program: str
     gain: float | None
     is_best: bool
+
+    @property
+    def score(self) -> float | None:
+        """None if it was refused, failed or has no verdict."""
+        return None if self.verdict is None else self.verdict.score
 
     @property
     def is_better(self) -> bool:
@@ -90,7 +79,6 @@ class RunRecord:
         name: the folder, as it was given.
         settings: the run's.
         history: what the log adds up to.
-        events: the log.
         trials: every child, in the order they were generated.
         totals: what had been used when each candidate's verdict came, the initial one's among them.
         end: what was used in all.
@@ -100,16 +88,10 @@ class RunRecord:
     name: str
     settings: RunSettings
     history: RunHistory
-    events: Sequence[Recorded]
     trials: Sequence[Trial]
     totals: Mapping[str, Totals]
     end: Totals
     features: tuple[Feature, ...] | None
-
-    @property
-    def direction(self) -> Direction:
-        """Of the problem's score."""
-        return self.history.direction
 
 
 def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
@@ -160,8 +142,7 @@ def record_of(
     account = Account(settings.budget, history)
     totals: dict[str, Totals] = {}
     bests: set[str] = set()
-    kept = tuple(events)
-    for recorded in kept:
+    for recorded in events:
         try:
             check_follows(recorded.event, history)
         except ValueError as error:
@@ -177,7 +158,6 @@ def record_of(
         name=name,
         settings=settings,
         history=history,
-        events=kept,
         trials=tuple(_trial(child, history, bests) for child in history.children.values()),
         totals=totals,
         end=_totals(account, history),
@@ -208,29 +188,26 @@ def _read(folder: Path) -> RunRecord:
 
 def _trial(child: Child, history: RunHistory, bests: set[str]) -> Trial:
     parent, verdict = history.verdicts[child.parent].score, history.verdicts.get(child.id)
-    assert parent is not None  # it was checked
-    score = None if verdict is None else verdict.score
+    gain = None
+    if parent is not None and verdict is not None and verdict.score is not None:
+        gain = history.direction.key(parent) - history.direction.key(verdict.score)
+        # Two finite scores may be infinitely far apart, which JSON has no word for.
+        gain = min(_LARGEST, max(-_LARGEST, gain))
     return Trial(
         child=child,
         call=history.calls[child.iteration],
-        parent_score=parent,
-        is_evaluated=verdict is not None,
-        score=score,
-        gain=None if score is None else _gain(score, parent, history.direction),
+        verdict=verdict,
+        parent_program=history.program_of(child.parent),
+        gain=gain,
         is_best=child.id in bests,
     )
 
 
-def _gain(score: float, parent: float, direction: Direction) -> float:
-    gain = score - parent if direction is Direction.MAXIMISE else parent - score
-    return min(_LARGEST, max(-_LARGEST, gain))  # two finite scores may be infinitely far apart
-
-
 def _totals(account: Account, history: RunHistory) -> Totals:
     used = account.used
-    return Totals(
-        candidates=history.evaluated,
-        tokens=int(used[Limit.TOKENS]),
-        seconds=used[Limit.SECONDS],
-        money=used[Limit.MONEY],
-    )
+    return {
+        "candidates": history.evaluated,
+        "tokens": used[Limit.TOKENS],
+        "seconds": used[Limit.SECONDS],
+        "money": used[Limit.MONEY],
+    }

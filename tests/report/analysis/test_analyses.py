@@ -26,14 +26,14 @@ def run() -> RunRecord:
 
 
 def found(name: str, *runs: RunRecord, top: int = 5) -> dict[str, Any]:
-    """Return an analysis's figures, which JSON has to hold as they are."""
-    figures = ANALYSES[name](runs, top).figures
+    """Return the rows of an analysis's tables, which JSON has to hold as they are."""
+    figures = {each: list(table.rows) for each, table in ANALYSES[name](runs, top).items()}
     json.dumps(figures, allow_nan=False)
-    return dict(figures)
+    return figures
 
 
 def shown(name: str, *runs: RunRecord, top: int = 5) -> str:
-    return "".join(table.text() for table in ANALYSES[name](runs, top).tables)
+    return "".join(table.text() for table in ANALYSES[name](runs, top).values())
 
 
 def begun(*, until: int) -> RunRecord:
@@ -45,46 +45,45 @@ def begun(*, until: int) -> RunRecord:
 
 
 def test_progress_has_a_point_for_each_new_best(run: RunRecord) -> None:
-    (curve,) = found("progress", run)["runs"]
-    assert curve["run"] == "runs/a"
-    assert curve["points"] == [
-        {**START, "best": 0.5},
-        {**FIRST_BEST, "best": 0.75},
-        {**LAST_BEST, "best": 0.9},
+    figures = found("progress", run)
+    assert figures["points"] == [
+        {"run": "runs/a", **START, "best": 0.5},
+        {"run": "runs/a", **FIRST_BEST, "best": 0.75},
+        {"run": "runs/a", **LAST_BEST, "best": 0.9},
     ]
-    assert curve["end"] == {**END, "best": 0.9}
+    assert figures["ends"] == [{"run": "runs/a", **END, "best": 0.9}]
 
 
 def test_progress_at_equal_budgets(run: RunRecord) -> None:
-    axes = found("progress", run)["axes"]
-    by_candidates = [(row["at"], row["median"]) for row in axes["candidates"]]
+    axes = found("progress", run)
+    by_candidates = [(row["candidates"], row["median"]) for row in axes["candidates"]]
     assert by_candidates == [(0, 0.5), (1, 0.75), (2, 0.75), (3, 0.9), (4, 0.9), (5, 0.9)]
     # Steps of 9.2 tokens, cut to whole ones; 14 at the first new best and 85 at the second.
     tokens = [0, 9, 18, 27, 36, 46, 55, 64, 73, 82, 92]
-    assert [row["at"] for row in axes["tokens"]] == tokens
+    assert [row["tokens"] for row in axes["tokens"]] == tokens
     assert [row["median"] for row in axes["tokens"]] == [0.5, 0.5, *[0.75] * 8, 0.9]
     # Steps of 1.6 s: 4.8 is before the first new best at 5 s, 11.2 before the second at 12 s.
     bests = [None, 0.5, 0.5, 0.5, *[0.75] * 4, *[0.9] * 3]
     assert [row["median"] for row in axes["seconds"]] == bests
     # Steps of 165 millionths: 300 and 1500 lie between the first two and the last two.
     assert [row["median"] for row in axes["money"]] == [0.5, 0.5, *[0.75] * 8, 0.9]
-    assert axes["money"][-1]["at"] == pytest.approx(1650e-6)
+    assert axes["money"][-1]["money"] == pytest.approx(1650e-6)
 
 
 def test_progress_of_several_runs_counts_those_that_went_that_far(run: RunRecord) -> None:
     other = begun(until=6)  # one candidate, 5 s
     worse = hand_run(name="runs/w", direction=Direction.MINIMISE)  # 0.5 stays the best
-    rows = found("progress", run, worse, other)["axes"]["candidates"]
-    assert rows[1] == {"at": 1, "median": 0.75, "low": 0.5, "high": 0.75, "runs": 3}
-    assert rows[2] == {"at": 2, "median": 0.625, "low": 0.5, "high": 0.75, "runs": 2}
-    assert rows[5] == {"at": 5, "median": pytest.approx(0.7), "low": 0.5, "high": 0.9, "runs": 2}
+    rows = [tuple(row.values()) for row in found("progress", run, worse, other)["candidates"]]
+    assert rows[1] == (1, 0.75, 0.5, 0.75, 3)
+    assert rows[2] == (2, 0.625, 0.5, 0.75, 2)
+    assert rows[5] == (5, pytest.approx(0.7), 0.5, 0.9, 2)
 
 
 def test_progress_leaves_money_out_where_there_are_no_prices() -> None:
     free = hand_run(
         *(f"budget.prices.{each}=0" for each in ("prompt", "cached_prompt", "generated"))
     )
-    assert set(found("progress", free)["axes"]) == {"candidates", "tokens", "seconds"}
+    assert list(found("progress", free)) == ["candidates", "tokens", "seconds", "points", "ends"]
     assert "against money" not in shown("progress", free)
     assert "Best score so far against wall seconds\n" in shown("progress", free)
 
@@ -93,27 +92,29 @@ def test_progress_leaves_money_out_where_there_are_no_prices() -> None:
 
 
 def test_replay_tells_who_made_the_best_from_whom_and_at_what_cost(run: RunRecord) -> None:
-    programs = found("replay", run, top=3)["programs"]
+    figures = found("replay", run, top=3)
+    programs = figures["programs"]
     assert [(each["rank"], each["candidate"], each["score"]) for each in programs] == [
         (1, "1.1", 0.9),
         (2, "0.0", 0.75),
         (3, "1.0", 0.6),
     ]
     best = programs[0]
-    assert best["found_after"] == LAST_BEST
-    assert best["cost"] == {
+    assert {name: best[f"after_{name}"] for name in LAST_BEST} == LAST_BEST
+    costs = {
         "generated_tokens": 14,
         "prompt_tokens": 200,
         "cached_prompt_tokens": 160,
-        "llm_seconds": 1.0,
-        "evaluation_seconds": 0.5,
+        "model_s": 1.0,
+        "evaluation_s": 0.5,
         "money": pytest.approx(300e-6),
     }
-    first, second = best["lineage"]
+    assert {name: best[name] for name in costs} == costs
+    first, second = (step for step in figures["lineages"] if step["rank"] == 1)
     assert (first["candidate"], first["parent"], first["operator"]) == ("0.0", INITIAL, "infill")
-    assert (first["k"], first["temperature"], first["island"], first["gain"]) == (2, 0.5, 0, 0.25)
+    assert (first["K"], first["temperature"], first["island"], first["gain"]) == (2, 0.5, 0, 0.25)
     assert (second["candidate"], second["parent"], second["operator"]) == ("1.1", "0.0", "diff")
-    assert (second["k"], second["temperature"], second["island"]) == (3, 0.75, 1)
+    assert (second["K"], second["temperature"], second["island"]) == (3, 0.75, 1)
     assert second["gain"] == pytest.approx(0.15)
     assert second["money"] == pytest.approx(150e-6)
 
@@ -130,21 +131,22 @@ def test_a_program_of_a_list_cost_what_its_answer_did() -> None:
             rank=listed, evaluation={"1.2": Evaluation(score=1.0, failure=None)}, **nothing
         )
     )
-    best = found("replay", run, top=1)["programs"][0]
+    figures = found("replay", run, top=1)
+    (best,) = figures["programs"]
     assert best["candidate"] == "1.2"
-    first, step = best["lineage"]
+    first, step = figures["lineages"]
     assert (first["answer_of"], step["answer_of"]) == ("0.0", "1.1")
-    figures = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens", "llm_seconds")
-    assert [step[each] for each in figures] == [7, 100, 80, 0.5]
+    costs = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens", "model_s")
+    assert [step[each] for each in costs] == [7, 100, 80, 0.5]
     assert step["money"] == pytest.approx(150e-6)
-    assert best["cost"]["generated_tokens"] == 14
+    assert best["generated_tokens"] == 14
 
 
 def test_replay_takes_the_smallest_scores_where_those_are_better() -> None:
     run = hand_run(direction=Direction.MINIMISE)
-    programs = found("replay", run, top=2)["programs"]
-    assert [each["candidate"] for each in programs] == ["2.0", "1.0"]
-    assert programs[0]["lineage"][0]["gain"] == pytest.approx(-0.05)
+    figures = found("replay", run, top=2)
+    assert [each["candidate"] for each in figures["programs"]] == ["2.0", "1.0"]
+    assert figures["lineages"][0]["gain"] == pytest.approx(-0.05)
 
 
 def test_replay_of_several_runs_ranks_their_programs_together(run: RunRecord) -> None:
@@ -160,7 +162,7 @@ def test_replay_of_several_runs_ranks_their_programs_together(run: RunRecord) ->
 
 def test_replay_of_the_first_children_of_whole_calls(run: RunRecord) -> None:
     within = found("replay", run)["within_calls"]
-    figures = [(row["k"], row["m"], row["calls"], row["improving"], row["valid"]) for row in within]
+    figures = [(row["K"], row["m"], row["calls"], row["improving"], row["valid"]) for row in within]
     # Of K = 2 only the first call is whole; of K = 3 the second child is the first that improves.
     assert figures == [(2, 1, 1, 1, 1), (2, 2, 1, 1, 1), *[(3, 1, 1, 0, 1)], *_twice(3)]
     gains = [row["median_best_gain"] for row in within]
@@ -172,7 +174,8 @@ def _twice(k: int) -> list[tuple[int, ...]]:
 
 
 def test_replay_of_a_run_that_made_nothing_yet() -> None:
-    assert found("replay", begun(until=2)) == {"programs": [], "within_calls": []}
+    nothing: dict[str, list[Any]] = {"programs": [], "lineages": [], "within_calls": []}
+    assert found("replay", begun(until=2)) == nothing
     assert "The best programs, and what they and their ancestors cost: nothing to show\n" in shown(
         "replay", begun(until=2)
     )
@@ -181,36 +184,20 @@ def test_replay_of_a_run_that_made_nothing_yet() -> None:
 # Ranks.
 
 
-def test_ranks_of_the_parents_among_what_was_known(run: RunRecord) -> None:
-    figures = found("ranks", run)
-    ranks = [(each["iteration"], each["rank"], each["known"]) for each in figures["calls"]]
-    assert ranks == [(0, 1, 1), (1, 1, 2), (2, 4, 4)]
-    rows = {row["rank"]: row for row in figures["parents"]}
-    best, last = rows["the best"], rows["up to 100%"]
-    assert (best["calls"], best["children"], best["improved"]) == (2, 5, 2)
-    assert (last["calls"], last["children"], last["improved"], last["rate"]) == (1, 1, 1, 1.0)
-    assert (best["share_of_calls"], last["share_of_improved"]) == (2 / 3, 1 / 3)
-    assert sum(row["calls"] for row in rows.values()) == 3
-
-
-def test_equal_scores_share_the_better_rank_and_smaller_ones_may_be_better() -> None:
-    run = hand_run(direction=Direction.MINIMISE)
-    ranks = [(each["rank"], each["known"]) for each in found("ranks", run)["calls"]]
-    assert ranks == [(1, 1), (2, 2), (1, 4)]
-    row = next(row for row in found("ranks", run)["parents"] if row["calls"] == 1)
-    assert row["rank"] == "up to 100%"  # the second of two
-
-
 def test_ranks_of_the_places_in_a_call(run: RunRecord) -> None:
+    # From their parents 0.0 is 2/3 away, 1.0 1/3, 1.1 1, 1.2 0 and 2.0 1/3; 0.1 has no program.
     places = found("ranks", run)["places"]
-    counts = [(row["place"], row["children"], row["valid"], row["improved"]) for row in places]
-    assert counts == [(1, 3, 3, 2), (2, 2, 1, 1), (3, 1, 0, 0)]
-    assert [row["median_gain"] for row in places] == [
-        pytest.approx(0.05),  # of 0.25, -0.15 and 0.05
-        pytest.approx(0.15),
-        None,
+    keys = ("K", "place", "children", "valid", "improved")
+    assert [tuple(row[each] for each in keys) for row in places] == [
+        *((2, 1, 2, 2, 2), (2, 2, 1, 0, 0)),
+        *((3, 1, 1, 1, 0), (3, 2, 1, 1, 1), (3, 3, 1, 0, 0)),
     ]
-    assert [row["median_distance"] for row in places] == [pytest.approx(1 / 3), 1.0, 0.0]
+    gains = [row["median_gain"] for row in places]
+    assert (gains[0], gains[2], gains[3]) == pytest.approx((0.15, -0.15, 0.15))
+    assert (gains[1], gains[4]) == (None, None)
+    distances = [row["median_distance"] for row in places]
+    assert (distances[0], *distances[2:]) == pytest.approx((0.5, 1 / 3, 1.0, 0.0))
+    assert distances[1] is None
 
 
 def test_programs_of_a_list_have_the_places_and_the_temperature_of_their_answer() -> None:
@@ -218,47 +205,13 @@ def test_programs_of_a_list_have_the_places_and_the_temperature_of_their_answer(
     run = hand_run(
         events=changed(rank={"1.0": 0, "1.1": 0, "1.2": 1}, temperatures={"1": (0.75, 0.75)})
     )
-    places = found("ranks", run)["places"]
+    places = [row for row in found("ranks", run)["places"] if row["K"] == 3]
     counts = [(row["place"], row["children"], row["valid"], row["improved"]) for row in places]
-    assert counts == [(1, 4, 4, 3), (2, 2, 0, 0)]
-    three = [row for row in found("distance", run)["by_temperature"] if row["k"] == 3]
-    assert [(*row["temperature"], row["children"]) for row in three] == [(0.75, 0.75, 3)]
+    assert counts == [(1, 2, 2, 1), (2, 1, 0, 0)]
+    assert [each.temperature for each in run.trials if each.call.k == 3] == [0.75, 0.75, 0.75]
 
 
 # Distance.
-
-
-def test_distances_by_width_and_temperature(run: RunRecord) -> None:
-    # From their parents: 0.0 2/3, 1.0 1/3, 1.1 1, 1.2 0 and 2.0 1/3; 0.1 has no program.
-    figures = found("distance", run)
-    two, three = figures["by_k"]
-    assert (two["k"], two["children"], two["median"]) == (2, 2, pytest.approx(0.5))
-    assert (three["k"], three["children"], three["median"]) == (3, 3, pytest.approx(1 / 3))
-    assert three["quartiles"] == (0.0, 1.0)
-    rows = [
-        (*row["temperature"], row["k"], row["children"], row["median"])
-        for row in figures["by_temperature"]
-    ]
-    assert rows == [
-        (0.5, 0.5, 2, 2, pytest.approx(0.5)),
-        (0.5, 0.5, 3, 1, pytest.approx(1 / 3)),
-        (0.75, 0.75, 3, 1, 1.0),
-        (1.0, 1.0, 3, 1, 0.0),
-    ]
-
-
-def test_improvement_by_distance(run: RunRecord) -> None:
-    rows = found("distance", run)["by_distance"]
-    counts = [
-        (round(row["distance"][0], 3), row["k"], row["children"], row["improved"]) for row in rows
-    ]
-    assert counts == [
-        (0.0, 3, 1, 0),
-        (0.333, 2, 1, 1),
-        (0.333, 3, 1, 0),
-        (0.667, 2, 1, 1),
-        (1.0, 3, 1, 1),
-    ]
 
 
 def test_improvement_by_distance_of_the_parent_from_what_is_shown() -> None:
@@ -270,13 +223,13 @@ def test_improvement_by_distance_of_the_parent_from_what_is_shown() -> None:
     shows = {"0": ("1.1",), "1": (INITIAL, "1.2", "1.0"), "2": ("2.0",)}
     run = hand_run(events=changed(shown=shows))
     rows = found("distance", run)["by_shown"]
-    keys = ("decile", "k", "calls", "runs", "improving")
+    keys = ("decile", "K", "calls", "runs", "improving")
     assert [tuple(row[each] for each in keys) for row in rows] == [
         (1, 2, 1, 1, 1.0),
         (4, 3, 1, 1, 1.0),
         (7, 2, 1, 1, 1.0),
     ]
-    assert [row["median_distance"] for row in rows] == pytest.approx([1 / 3, 1 / 2, 1])
+    assert [row["distance"] for row in rows] == pytest.approx([1 / 3, 1 / 2, 1])
     assert [row["best_gain"] for row in rows] == pytest.approx([0.05, 0.15, 0.25])
     assert "improving" in shown("distance", run)
     # The last verdict is not in: its call improved nothing, and has no gain.
@@ -313,40 +266,45 @@ def test_calls_are_put_together_within_a_run_and_then_over_the_runs() -> None:
 # Coverage.
 
 
+BINS = [
+    {"feature": "nodes", "from": 0, "to": 52, "bins": 16},
+    {"feature": "depth", "from": 0, "to": 6, "bins": 8},
+]
+"""Of the initial program's 13 nodes and 3 levels: 3.25 nodes and 0.75 levels each."""
+
+
 def test_coverage_by_hand(run: RunRecord) -> None:
-    # Nodes: 13, 13, 16, 4, 16 in bins of 1.2 from 4 on: 7, 7, 9, 0, 9. All trees have depth 3.
+    """13, 13, 16, 4, 16 nodes are in bins 4, 4, 4, 1, 4; all levels are in one."""
     figures = found("coverage", run)
-    assert figures["features"] == {"nodes": [4, 16, 10], "depth": [3, 4, 10]}
-    (only,) = figures["runs"]
-    rows = [(row["candidates"], row["cells"]) for row in only["snapshots"]]
-    assert rows == [(0, 1), (1, 1), (2, 2), (3, 3), (4, 3), (5, 3)]
-    quality = [row["quality"] for row in only["snapshots"]]
-    # 0.75 takes the first cell, 0.6 fills another, 0.9 a third; 0.55 is no better than 0.6.
-    assert quality == pytest.approx([0.5, 0.75, 0.675, 0.75, 0.75, 0.75])
+    assert figures["features"] == BINS
+    rows = [(row["run"], row["candidates"], row["cells"]) for row in figures["runs"]]
+    assert rows == [("runs/a", at, cells) for at, cells in enumerate((1, 1, 1, 2, 2, 2))]
+    quality = [row["quality"] for row in figures["runs"]]
+    # 0.75 takes the first cell, 0.9 fills another; 0.6 and 0.55 are no better than 0.75.
+    assert quality == pytest.approx([0.5, 0.75, 0.75, 0.825, 0.825, 0.825])
+    smaller = found("coverage", hand_run(direction=Direction.MINIMISE))["runs"]
+    assert [row["quality"] for row in smaller] == pytest.approx([0.5, 0.5, 0.5, 0.7, 0.7, 0.7])
 
 
 def test_coverage_of_several_runs_is_on_one_grid(run: RunRecord) -> None:
     figures = found("coverage", run, begun(until=6))
-    assert figures["features"]["nodes"] == [4, 16, 10]
-    assert [len(each["snapshots"]) for each in figures["runs"]] == [6, 2]
+    assert figures["features"] == BINS
+    assert [row["run"] for row in figures["runs"]] == ["runs/a"] * 6 + ["runs/begun"] * 2
     row = figures["together"][1]
-    assert (row["median_cells"], row["low_cells"], row["high_cells"], row["runs"]) == (1, 1, 1, 2)
+    assert (row["median"], row["lowest"], row["highest"], row["runs"]) == (1, 1, 1, 2)
     assert figures["together"][5]["runs"] == 1
 
 
 def test_coverage_is_of_the_runs_own_archive_where_they_have_one() -> None:
-    """The initial program has 13 nodes and 3 levels: bins of 3.25 nodes and of 0.75 levels.
-
-    13, 13, 16, 4, 16 nodes are in bins 4, 4, 4, 1, 4, all levels in one.
-    """
-    cells = {INITIAL: (4, 4), "0.0": (4, 4), "1.0": (4, 4), "1.1": (1, 4), "2.0": (4, 4)}
+    """The recorded cells are taken, here others than the programs have."""
+    cells = {INITIAL: (4, 4), "0.0": (4, 4), "1.0": (5, 4), "1.1": (1, 4), "2.0": (4, 4)}
     own = hand_run("search.archive=structure", events=changed(cell=cells))
     plain = hand_run(name="runs/b")
     for runs in ((own,), (own, plain), (plain, own)):
         figures = found("coverage", *runs)
-        assert figures["features"] == {"nodes": [0, 52, 16], "depth": [0, 6, 8]}
-        for each in figures["runs"]:
-            assert [row["cells"] for row in each["snapshots"]] == [1, 1, 1, 2, 2, 2]
+        assert figures["features"] == BINS
+        recorded_cells = [row["cells"] for row in figures["runs"] if row["run"] == "runs/a"]
+        assert recorded_cells == [1, 1, 2, 3, 3, 3]
 
 
 def test_coverage_by_what_the_problem_names() -> None:
@@ -360,32 +318,35 @@ def test_coverage_by_what_the_problem_names() -> None:
     lagging = changed(cell=cells, evaluation=lags)
     run = hand_run("search.archive=problem", declared=declared, events=lagging)
     figures = found("coverage", run)
-    assert figures["features"] == {"nodes": [0, 20, 2], "lag": [0, 1, 1]}
-    assert figures["runs"][0]["snapshots"][-1]["cells"] == 2  # 4 nodes, and more than 10
+    assert [tuple(row.values()) for row in figures["features"]] == [
+        ("nodes", 0, 20, 2),
+        ("lag", 0, 1, 1),
+    ]
+    assert figures["runs"][-1]["cells"] == 2  # 4 nodes, and more than 10
     # A run without an archive beside it is measured; here the cells come out as the other's.
     plain = hand_run(name="runs/b", events=changed(evaluation=lags))
     beside = found("coverage", run, plain)["runs"]
-    assert beside[0]["snapshots"] == beside[1]["snapshots"] == figures["runs"][0]["snapshots"]
+    assert [{**row, "run": "runs/a"} for row in beside[6:]] == beside[:6] == figures["runs"]
     without = hand_run("search.archive=problem", declared=declared)
-    assert found("coverage", without)["runs"][0]["snapshots"][-1]["cells"] == 0
-    # Two runs whose archives differ are compared on the common ranges.
+    assert found("coverage", without)["runs"][-1]["cells"] == 0
+    # Two runs whose archives differ are compared by their structure.
     other = hand_run("search.archive=structure", name="runs/b")
-    assert found("coverage", run, other)["features"] == {"nodes": [4, 16, 10], "depth": [3, 4, 10]}
+    assert found("coverage", run, other)["features"] == BINS
 
 
 # Rates.
 
 
 def test_improvement_rate_of_each_operator(run: RunRecord) -> None:
-    rates = found("operators", run)["operators"]
-    assert list(rates) == ["diff", "infill"]
-    counts = ("children", "evaluated", "valid", "improved", "new_bests", "generated_tokens")
-    assert [rates["infill"][each] for each in counts] == [3, 2, 2, 2, 1, 21]
-    assert [rates["diff"][each] for each in counts] == [3, 3, 2, 1, 1, 21]
-    assert rates["diff"]["rate"] == pytest.approx(1 / 3)
+    diff, infill = found("operators", run)["operators"]
+    assert (diff["operator"], infill["operator"]) == ("diff", "infill")
+    counts = ("children", "evaluated", "valid", "improved", "new_bests", "tokens", "model_s")
+    assert [infill[each] for each in counts] == [3, 2, 2, 2, 1, 7, 0.5]
+    assert [diff[each] for each in counts] == [3, 3, 2, 1, 1, 7, 0.5]
+    assert diff["rate"] == pytest.approx(1 / 3)
     # Wilson's formula for 1 of 3, with z = 1.96: (1/3 + 1.2805/2 -+ 1.1999)/2.2805 by hand.
-    low, high = rates["diff"]["interval_95"]
-    assert (low, high) == (pytest.approx(0.0615, abs=5e-5), pytest.approx(0.7923, abs=5e-5))
+    assert diff["from"] == pytest.approx(0.0615, abs=5e-5)
+    assert diff["to"] == pytest.approx(0.7923, abs=5e-5)
     line = next(line for line in shown("operators", run).splitlines() if "infill" in line)
     assert line.split()[:6] == ["infill", "3", "2", "2", "2", "66.7%"]
 
@@ -417,7 +378,7 @@ def test_the_clock_is_that_of_each_run(tmp_path: Path) -> None:
         evaluators[1].add(Activity.EVALUATE, 500e-6)
         now = 1_000_000
     runs = hand_run(name=str(tmp_path)), hand_run(name="runs/without")
-    (figures,) = found("clock", *runs)["clock"].values()
+    (figures,) = found("clock", *runs)["clock"]
     assert (figures["seconds"], figures["both"], figures["neither"]) == (0.001, 0.5, 0.25)
     line = shown("clock", *runs).splitlines()[2]
     shares = ["75.0%", "25.0%", "0.0%", "0.0%", "50.0%", "25.0%", "0.0%", "25.0%"]

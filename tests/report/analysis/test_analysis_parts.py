@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.report.analysis.program_distance import program_distance
-from engine.report.analysis.statistics import median, quartiles, wilson
-from engine.report.analysis.table import Table, share
+from engine.report.analysis.distance import program_distance
+from engine.report.analysis.figures import Share, Table, mean, median, wilson
 
 
 @pytest.mark.parametrize(
@@ -37,11 +36,11 @@ def test_no_trials_say_nothing_of_a_rate() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
 
 
-def test_medians_and_quartiles_by_hand() -> None:
-    assert median([]) is None and quartiles([]) is None
-    assert (median([3.0]), quartiles([3.0])) == (3.0, (3.0, 3.0))
+def test_medians_and_means_by_hand() -> None:
+    assert median([]) is None and mean([]) is None
+    assert median([3.0]) == mean([3.0]) == 3.0
     assert median([4.0, 1.0, 2.0, 3.0]) == 2.5
-    assert quartiles([4.0, 1.0, 2.0, 3.0]) == (1.0, 3.0)
+    assert mean([1e308, 1.5e308]) == 1.25e308
     assert median([1e308, 1.5e308]) == 1.25e308
     assert median([2, 2]) == 2
 
@@ -68,18 +67,17 @@ def test_program_distances_by_hand(program: str, other: str, distance: float) ->
 def test_a_table_is_lines_of_aligned_columns() -> None:
     table = Table(
         title="Title",
-        columns=("name", "count", ("share", share("part")), ("score", "score_so_far")),
         rows=[
-            {"name": "a[b]", "count": 5, "part": 0.5, "score_so_far": 0.123456789},
-            {"name": "c", "count": 123456789, "part": None, "score_so_far": None},
+            {"name": "a[b]", "count": 5, "share": Share(0.5), "score_so_far": 0.123456789},
+            {"name": "c", "count": 123456789, "share": None, "score_so_far": None},
         ],
         note="A note.",
     )
     assert table.text().splitlines() == [
         "Title",
-        "  name      count  share     score",
-        "  a[b]          5  50.0%  0.123457",
-        "  c     123456789      -         -",
+        "  name      count  share  score so far",
+        "  a[b]          5  50.0%      0.123457",
+        "  c     123456789      -             -",
         "A note.",
     ]
-    assert Table(title="Title", columns=("a",), rows=[]).text() == "Title: nothing to show\n"
+    assert Table(title="Title", rows=[]).text() == "Title: nothing to show\n"

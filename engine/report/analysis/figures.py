@@ -1,0 +1,92 @@
+"""Figures that an analysis hands back, as tables, and the statistics that it makes them with."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, TypeVar
+
+import rich.table
+from rich.console import Console
+from rich.text import Text
+from scipy.stats import binomtest
+
+Key = TypeVar("Key", int, str, tuple[Any, ...])
+Value = TypeVar("Value")
+
+_WIDEST = 10**9  # characters of a line: nothing is cut off or wrapped
+
+
+class Share(float):
+    """A part of a whole, which people read in per cent."""
+
+    def __str__(self) -> str:
+        return f"{self:.1%}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """Figures, as people and JSON read them.
+
+    Attributes:
+        title: what they show, in one line.
+        rows: the figures by column, the same columns in each; None where there is nothing to tell.
+        note: what has to be known to read them; empty if nothing.
+    """
+
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    note: str = ""
+
+    def text(self) -> str:
+        """Return the table as lines of aligned columns, words on the left, numbers on the right."""
+        if not self.rows:
+            return f"{self.title}: nothing to show\n"
+        table = rich.table.Table(box=None, padding=(0, 0, 0, 2))
+        for column in self.rows[0]:
+            is_text = any(isinstance(row[column], str) for row in self.rows)
+            table.add_column(Text(column.replace("_", " ")), justify="left" if is_text else "right")
+        for row in self.rows:
+            table.add_row(*(Text(_shown(cell)) for cell in row.values()))
+        output = StringIO()
+        Console(file=output, width=_WIDEST).print(table)
+        lines = [line.rstrip() for line in output.getvalue().splitlines()]
+        return "\n".join([self.title, *lines, *([self.note] if self.note else [])]) + "\n"
+
+
+def _shown(cell: Any) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.6g}" if type(cell) is float else str(cell)
+
+
+def grouped(keyed: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the values of each key as they come, the keys in order."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in keyed:
+        groups.setdefault(key, []).append(value)
+    return dict(sorted(groups.items(), key=lambda each: each[0]))
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean of ``values``; None of none."""
+    return statistics.mean(values) if values else None  # exact: no sum is infinite on the way
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Return the middle one of ``values``, or the mean of the two in the middle; None of none."""
+    if not values:
+        return None
+    return mean([statistics.median_low(values), statistics.median_high(values)])
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a rate; from 0 to 1 where there were no trials.
+
+    Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
+    American Statistical Association 22 (1927), p. 209-212.
+    """
+    if not trials:
+        return 0.0, 1.0
+    interval = binomtest(hits, trials).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
