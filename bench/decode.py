@@ -248,6 +248,7 @@ def main(arguments: list[str]) -> None:
     problem = load_problem(Path(shipped()[options["problem"]]))
     model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
     operators = make_operators(
+        names,
         problem=problem,
         tokenizer=model,
         max_tokens=int(number(options, "max_tokens")),

@@ -28,7 +28,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from engine.core import UserError
 from engine.problem import POOL, shipped
-from engine.section import did_you_mean
+from engine.section import valid_keys
 from engine.settings import RunSettings, settings_of
 
 _CONF = Path(__file__).parent / "conf"
@@ -135,11 +135,17 @@ def _values_of(override: Override) -> Iterator[str]:
 
 
 def _as_text(argument: str) -> str:
-    """Quote the value of a key that takes text, so that paths and names may be typed as they are.
+    """Write an argument as Hydra's grammar has it, so that it may be typed as it is.
+
+    Quoted is the value of a key that takes text, such as a path or a name.
 
     Left alone: what is quoted already, several values for a sweep, ``null`` and interpolations.
     """
     key, _, value = argument.partition("=")
+    path, _, operator = key.partition("search.operators.")
+    if not path and ":" in operator:  # module:Class, of which Hydra's grammar makes no key
+        escaped = operator.replace(":", "\\:")
+        return f"search.operators={{{escaped}: {value}}}"
     plain = value not in ("", "null") and value[0] not in "'\"[{" and not {",", "$"} & set(value)
     return f"{key}={quoted(value)}" if key in _TEXT_KEYS and plain else argument
 
@@ -151,7 +157,9 @@ def _composable(override: Override) -> str:
 
 def _is_open(key: str) -> bool:
     """Whether somebody else knows which keys there are: vLLM, or a registry of policies."""
-    return key == "model.engine" or key.startswith(tuple(f"{node}." for node in _OPEN))
+    return key in ("model.engine", "search.operators") or key.startswith(
+        tuple(f"{node}." for node in _OPEN)
+    )
 
 
 def _compose(arguments: Sequence[str]) -> DictConfig:
@@ -177,7 +185,7 @@ def _check_known(override: Override, valid: Sequence[str]) -> None:
             return
         if key in valid or _is_open(key):
             return
-        raise UserError(f"unknown key {key!r}; {did_you_mean(key, [*_GROUPS, *valid])}")
+        raise UserError(f"unknown key {key!r}; {valid_keys(key, [*_GROUPS, *valid])}")
     raise UserError(f"{given!r} adds or removes a key; only key=value is taken")
 
 

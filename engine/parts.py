@@ -60,14 +60,14 @@ class Parts:
 
     def operators(self, settings: RunSettings) -> Mapping[str, Operator]:
         """Return the operators of a run's mix, by name."""
-        every = make_operators(
+        weights = settings.search.operators
+        return make_operators(
+            [name for name, weight in weights.items() if weight > 0],
             problem=self.problem,
             tokenizer=self.model,
             max_tokens=settings.model.max_tokens,
             prompts=settings.prompts,
         )
-        mix = settings.search.operators
-        return {name: every[name] for name, weight in mix.items() if weight > 0}
 
 
 def read_problem(settings: RunSettings) -> Problem:

@@ -1,15 +1,14 @@
-"""Policies that are chosen by name: each registers itself, and another package may add its own.
+"""Policies and operators that are chosen by name: each registers itself, and others may be added.
 
-A policy is a class in a module of its kind's package, registered by a decorator. From outside it is
+What is registered is a class in a module of its kind's package, by a decorator. From outside it is
 named as ``module:Class``, or by the name of an entry point in the kind's group, as in
 
     [project.entry-points."brood.parents"]
     mine = "my_package.parents:Mine"
 
-Does not cover what a kind of policy does: the module ``policy`` of its package.
+Does not cover what has to be done by a policy (the module ``policy`` of its package) or by an
+operator (``engine.prompts.operator``).
 """
-
-from __future__ import annotations
 
 import importlib
 import pkgutil
@@ -19,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter
 
-from engine.section import Section, require, section
+from engine.section import Section, did_you_mean, section, shown
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Policy")
@@ -28,22 +27,24 @@ P = TypeVar("P", bound="Policy")
 class Registry(Generic[T]):
     """What can be chosen of one kind, by name."""
 
-    def __init__(self, *, package: str, group: str) -> None:
+    def __init__(self, kind: type[T], *, package: str, group: str) -> None:
         """Start with nothing registered.
 
         Args:
+            kind: what all of them derive from.
             package: whose modules register what is Brood's own; they are imported when it is asked
                 for.
             group: of the entry points.
         """
+        self._kind = kind
         self._package = package
         self._group = group
-        self._registered: dict[str, T] = {}
+        self._registered: dict[str, type[T]] = {}
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that registers what it decorates, and changes nothing."""
+    def register(self, name: str) -> Callable[[type[T]], type[T]]:
+        """Return a decorator that registers a class, and changes nothing."""
 
-        def keep(found: T) -> T:
+        def keep(found: type[T]) -> type[T]:
             self._registered[name] = found
             return found
 
@@ -56,27 +57,34 @@ class Registry(Generic[T]):
             importlib.import_module(f"{self._package}.{module.name}")
         return sorted(self._registered)
 
-    def find(self, name: object) -> T:
+    def find(self, name: object, *, given: str) -> type[T]:
         """Return what has a name.
 
+        Args:
+            name: as it was given.
+            given: where, as the beginning of a line that refuses it.
+
         Raises:
-            ValueError: nothing has, or it can't be loaded; see `engine.section.require`.
+            ValueError: nothing has the name, or it can't be loaded.
         """
-        if isinstance(name, str) and name in self.names:
+        own = self.names
+        if isinstance(name, str) and name in own:
             return self._registered[name]
         entries = {each.name: each for each in entry_points(group=self._group)}
         entry = entries.get(str(name))
         if ":" in str(name):
             entry = EntryPoint(name="", value=str(name), group=self._group)
-        known = ", ".join([*self.names, *entries])
-        must_be = f"one of {known}, or the module:Class of another"
-        require(entry is not None, "policy", name, must_be)
-        assert entry is not None
+        if entry is None:
+            known = [*own, *entries]
+            must_be = f"one of {', '.join(known)}, or the module:Class of another"
+            raise ValueError(f"{given}; {did_you_mean(str(name), known)}it must be {must_be}")
         try:
-            found: T = entry.load()
+            found = entry.load()
         except Exception as error:  # whatever the module does when it is imported
-            must_be = f"what can be loaded, but {type(error).__name__}: {error}"
-            require(False, "policy", name, " ".join(must_be.split()))
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ValueError(f"{given}; it must be what can be loaded, but {why}") from error
+        if not (isinstance(found, type) and issubclass(found, self._kind)):
+            raise ValueError(f"{given}; it must be a class that derives from {self._kind.__name__}")
         return found
 
 
@@ -91,13 +99,8 @@ class Policy(Section):
     policy: str
 
 
-class Policies(Registry[type[P]]):
+class Policies(Registry[P]):
     """The policies of one kind."""
-
-    def __init__(self, kind: type[P], *, package: str, group: str) -> None:
-        """``kind``: what all of them derive from; the others as `Registry` has them."""
-        super().__init__(package=package, group=group)
-        self._kind = kind
 
     def read(self, given: Any) -> Any:
         """Return the policy that a mapping names, with its parameters; a validator of a section.
@@ -110,7 +113,5 @@ class Policies(Registry[type[P]]):
         if not isinstance(given, dict):
             return given
         name = given.get("policy")
-        found = self.find(name)
-        is_one = isinstance(found, type) and issubclass(found, self._kind)
-        require(is_one, "policy", name, f"a class that derives from {self._kind.__qualname__}")
+        found = self.find(name, given=f"policy is {shown(name)}")
         return TypeAdapter(found).validate_python(given)

@@ -63,7 +63,7 @@ class Section:
         keys = _keys(cls)
         unknown = sorted(set(map(str, given)) - set(keys)) if isinstance(given, dict) else []
         if unknown:
-            raise ValueError(f"{unknown[0]} is no key; {did_you_mean(unknown[0], keys)}")
+            raise ValueError(f"{unknown[0]} is no key; {valid_keys(unknown[0], keys)}")
         return given
 
 
@@ -80,14 +80,18 @@ def require(holds: bool, key: str, value: object, must_be: str) -> None:
         ValueError: it is not taken.
     """
     if not holds:
-        raise ValueError(f"{key} is {_shown(value)}; it must be {must_be}")
+        raise ValueError(f"{key} is {shown(value)}; it must be {must_be}")
 
 
-def did_you_mean(key: str, valid: Sequence[str]) -> str:
+def valid_keys(key: str, valid: Sequence[str]) -> str:
     """Return the end of a line on an unknown key: the valid one that is meant, and all."""
-    close = difflib.get_close_matches(key, valid, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}valid keys: {', '.join(valid)}"
+    return f"{did_you_mean(key, valid)}valid keys: {', '.join(valid)}"
+
+
+def did_you_mean(name: str, valid: Sequence[str]) -> str:
+    """Return a question for the valid name that is most like another one; nothing if none is."""
+    close = difflib.get_close_matches(name, valid, n=1)
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def in_a_line(error: ValidationError, *, kind: type) -> str:
@@ -108,11 +112,11 @@ def in_a_line(error: ValidationError, *, kind: type) -> str:
     if first["type"] == "dataclass_type":
         (expected,) = filter(dataclasses.is_dataclass, (hint, *get_args(hint)))
         must_be = f"a mapping with the keys {', '.join(_keys(expected))}"
-        return f"{key or 'what was read'} is {_shown(first['input'])}; it must be {must_be}"
+        return f"{key or 'what was read'} is {shown(first['input'])}; it must be {must_be}"
     bounds = {name: str(value).removesuffix(".0") for name, value in context.items()}
     must_be = _MUST_BE.get(first["type"], first["msg"]).format(**bounds)
     null = ", or null" if type(None) in get_args(hint) else ""
-    return f"{key} is {_shown(first['input'])}; it must be {must_be}{null}"
+    return f"{key} is {shown(first['input'])}; it must be {must_be}{null}"
 
 
 def _hint(kind: Any, names: Sequence[str]) -> Any:
@@ -126,5 +130,6 @@ def _keys(section: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(section)]
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value as a message shows it."""
     return repr(value)[:_LONGEST]

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from engine.core import UserError
+from engine.prompts import OPERATORS
 from engine.search.mixes import MIXES, MixSettings
 from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.search.parents import PARENTS, ParentSettings
@@ -24,7 +25,6 @@ from engine.section import (
     Section,
     Share,
     Whole,
-    did_you_mean,
     in_a_line,
     require,
     section,
@@ -33,7 +33,6 @@ from engine.section import (
 Archive = Literal["none", "structure", "problem"]
 Layout = Literal["classic", "stable", "transcript"]
 Speculate = Literal["true", "false", "auto"]
-OPERATORS = ("infill", "rewrite", "diff", "crossover", "repair", "verbalized", "mutation")
 NEED_MORE = ("crossover", "repair")
 """The operators that need a second program, with which no run can begin."""
 MOST_CHILDREN = 4096
@@ -159,11 +158,8 @@ class SearchSettings(Section):
     @model_validator(mode="after")
     def _can_begin(self) -> Self:
         weights = self.operators
-        unknown = sorted(set(weights) - set(OPERATORS))
-        if unknown:
-            raise ValueError(
-                f"operators.{unknown[0]} is no key; {did_you_mean(unknown[0], OPERATORS)}"
-            )
+        for name in weights:
+            OPERATORS.find(name, given=f"operators.{name} is no operator")
         must_be = "a mix with at least one weight above 0, and a finite sum"
         require(0 < sum(weights.values()) < math.inf, "operators", weights, must_be)
         alone = any(weight for name, weight in weights.items() if name not in NEED_MORE)
@@ -245,7 +241,7 @@ class PromptSettings(Section):
             ``engine.search.window`` for how much pays.
         name_parent: name a parent that stands in the history instead of repeating it.
         align: fill prompts up to a block of the prefix cache, but for transcripts; see
-            ``engine.prompts.alignment``.
+            ``engine.prompts.blocks``.
     """
 
     layout: Layout

@@ -39,7 +39,8 @@ from engine.core import (
 from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
-from engine.prompts import Crossover, Repair, Rewrite, Verbalized
+from engine.prompts.chat import Crossover, Repair, Rewrite
+from engine.prompts.verbalized import Verbalized
 from engine.restore import archive_features, restore, told_cascade
 from engine.search.features import cell_of
 from engine.search.mixes import MIXES
@@ -296,9 +297,9 @@ def _loop(
     settings, bell = schedule.settings, threading.Event()
     parts: dict[str, Any] = {"model": model}
     operators = {
-        kind.name: kind(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
-        for kind in (Doubtful, DoubtfulCrossover, DoubtfulRepair, Verbalized)
-        if kind.name in settings.search.operators
+        name: kind(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
+        for name, kind in OPERATORS.items()
+        if name in settings.search.operators
     }
     for operator in operators.values():
         if isinstance(operator, Doubtful):
@@ -485,13 +486,21 @@ class Doubtful(Rewrite):
 class DoubtfulCrossover(Doubtful):
     """Asks for what a crossover does."""
 
-    name = Crossover.name
+    words, words_alone = Crossover.words, Crossover.words_alone
 
 
 class DoubtfulRepair(Doubtful):
     """Asks for what a repair does."""
 
-    name = Repair.name
+    words, words_alone = Repair.words, Repair.words_alone
+
+
+OPERATORS = {
+    "rewrite": Doubtful,
+    "crossover": DoubtfulCrossover,
+    "repair": DoubtfulRepair,
+    "verbalized": Verbalized,
+}
 
 
 class LatePool:

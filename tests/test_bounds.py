@@ -233,7 +233,9 @@ def test_the_shares_of_greedy_and_uniform_choice_may_add_up_to_one(
 
 
 def test_an_unknown_operator_is_refused_with_the_valid_ones(defaults: RunSettings) -> None:
-    with pytest.raises(UserError, match="guess is no key; valid keys: infill, rewrite, diff"):
+    with pytest.raises(
+        UserError, match="guess is no operator; it must be one of crossover, diff, infill"
+    ):
         changed(defaults, {"search.operators": {"guess": 1.0}})
 
 

@@ -37,7 +37,7 @@ from engine.core import (
 from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
-from engine.prompts import Rewrite
+from engine.prompts.chat import Rewrite
 from engine.restore import restore, told_cascade
 from engine.settings import Layout, RunSettings
 from engine.store import Call, Child, Event, Recorded, Session, Verdict

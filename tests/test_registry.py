@@ -1,17 +1,23 @@
-"""Policies from outside the package: by ``module:Class``, by an entry point, and a run of one."""
+"""Policies and operators from outside the package: by ``module:Class`` and by an entry point."""
 
 from __future__ import annotations
 
+import os
+import pickle
 import sys
 from pathlib import Path
 
 import pytest
+from words import Words
 
 from engine import config
-from engine.core import UserError
+from engine.core import Candidate, Generation, Proposal, UserError
+from engine.problem import load_problem
+from engine.prompts import OPERATORS, make_operators
 from engine.run import main
 from engine.search.parents import PARENTS
 from engine.store import Call, read_log
+from engine.syntax.workers import SyntaxWorkers
 
 MODULE = '''
 """A parent policy of somebody else."""
@@ -41,6 +47,33 @@ class OldestPolicy(ParentPolicy):
 NOT_A_CLASS = 3
 '''
 
+OPERATOR = '''
+"""An operator of somebody else."""
+
+from functools import partial
+
+from engine.core import Block, Parsed, Part, Prompt
+from engine.prompts import Operator
+from engine.syntax import read
+
+
+class Doubled(Operator):
+    """Asks for nothing, and adds a line to the parent whatever the answer is."""
+
+    longest_parent = 100_000
+
+    def compose(self, proposal):
+        block = self._blocks.make(Part.PARENT, proposal.parent.program)
+        return Prompt(blocks=(block,), stop=(), max_tokens=self._max_tokens)
+
+    def parsing(self, *, parent, prompt, generation):
+        return partial(more, parent.program, generation.index)
+
+
+def more(program, index):
+    return (Parsed(program=read(f"{program}\\nADDED_{index} = {len(program)}\\n")),)
+'''
+
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -49,14 +82,17 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     installed = folder / "outside_policies-1.0.dist-info"
     installed.mkdir(parents=True)
     (folder / "outside_policies.py").write_text(MODULE)
+    (folder / "outside_operators.py").write_text(OPERATOR)
     (folder / "outside_broken.py").write_text("raise RuntimeError('not\\ntoday')\n")
     (installed / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: outside-policies\nVersion: 1\n"
     )
     (installed / "entry_points.txt").write_text(
         "[brood.parents]\noldest = outside_policies:Oldest\n"
+        "[brood.operators]\ndoubled = outside_operators:Doubled\n"
     )
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder))  # of the processes that parse
     monkeypatch.delitem(sys.modules, "outside_policies", raising=False)
     return folder
 
@@ -87,6 +123,56 @@ def test_a_policy_from_outside_the_package_chooses_a_runs_parents(
 
 
 @pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize("name", ["doubled", "outside_operators:Doubled"])
+def test_an_operator_from_outside_the_package_composes_and_parses(
+    name: str, tmp_path: Path
+) -> None:
+    settings = config.resolve([f"search.operators.{name}=0.5", "search.operators.rewrite=0"])
+    config.save(settings, tmp_path / "config.yaml")
+    assert config.load(tmp_path / "config.yaml") == settings
+    assert settings.search.operators[name] == 0.5 and "diff" in settings.search.operators
+    (operator,) = make_operators(
+        [name],
+        problem=load_problem(Path(settings.problem)),
+        tokenizer=Words(),
+        max_tokens=7,
+        prompts=settings.prompts,
+    ).values()
+    parent = Candidate(id="p", program="x = 1\n", score=0.5)
+    asked = Proposal(iteration=0, parent=parent, history=(), operator=name, k=1, seed=1)
+    prompt = operator.compose(asked)
+    assert (prompt.text, prompt.max_tokens) == ("x = 1\n", 7)
+    answer = Generation(
+        index=3,
+        text="",
+        token_ids=(),
+        finish_reason="stop",
+        prompt_tokens=1,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+    )
+    work = operator.parsing(parent=parent, prompt=prompt, generation=answer)
+    with SyntaxWorkers(count=1, cores=[*os.sched_getaffinity(0)]) as workers:
+        (found,) = workers.submit(pickle.loads(pickle.dumps(work))).result()
+    assert found.program is not None and found.program.text == "x = 1\n\nADDED_3 = 6\n"
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("rewriet", "is no operator; did you mean rewrite? it must be one of crossover, diff"),
+        ("double", "did you mean doubled?"),
+        ("no_such_module:Name", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("outside_operators:more", "it must be a class that derives from Operator"),
+    ],
+)
+def test_an_operator_that_is_none_is_refused_in_one_line(name: str, words: str) -> None:
+    message = refused(f"search.operators.{name}=1")
+    assert message.startswith(f"search.operators.{name} is no operator; ") and words in message
+
+
+@pytest.mark.usefixtures("outside")
 def test_a_parameter_of_a_policy_from_outside_is_checked_by_it() -> None:
     chosen = "search.parent.policy=oldest"
     assert refused(chosen, "search.parent.first=-1").endswith("first is -1; it must be 0 or more")
@@ -98,6 +184,7 @@ def test_a_parameter_of_a_policy_from_outside_is_checked_by_it() -> None:
     ("name", "words"),
     [
         ("youngest", "it must be one of adaevolve, hybrid, power, puct, shinka, thompson, oldest"),
+        ("powr", "is 'powr'; did you mean power? it must be one of adaevolve, hybrid"),
         ("no_such_module:Name", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("outside_policies:Youngest", "has no attribute 'Youngest'"),
         ("outside_policies:NOT_A_CLASS", "must be a class that derives from ParentSettings"),
@@ -114,6 +201,12 @@ def test_a_policy_that_is_none_is_refused_in_one_line(name: str, words: str) -> 
 
 def test_each_module_of_a_policy_registers_it() -> None:
     assert PARENTS.names == ["adaevolve", "hybrid", "power", "puct", "shinka", "thompson"]
+
+
+def test_each_module_of_an_operator_registers_it() -> None:
+    names = ["crossover", "diff", "infill", "mutation", "repair", "rewrite", "verbalized"]
+    assert OPERATORS.names == names
+    assert set(config.resolve([]).search.operators) <= set(names)
 
 
 def test_a_policy_has_the_defaults_of_its_source_and_no_other_ones_parameters() -> None:

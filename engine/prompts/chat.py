@@ -11,8 +11,6 @@ Does not cover the order of the blocks (``layouts.py``), the words of the reques
 retries: a block that does not apply fails the child.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -25,20 +23,18 @@ from engine.core import (
     Parsed,
     Part,
     Pending,
-    Problem,
     Program,
     Prompt,
     Proposal,
     Turn,
 )
-from engine.prompts.alignment import aligned, aligns
 from engine.prompts.answer import Answer
-from engine.prompts.blocks import Blocks
+from engine.prompts.blocks import aligned
 from engine.prompts.diff import apply_blocks, is_lost, is_spent
 from engine.prompts.layouts import Layout, fitted, make_layout
-from engine.prompts.operator import Operator, Parsing, Tokenizer, direction_in_words
-from engine.prompts.requests import REQUESTS, Piece, request, score_in_words, shown
-from engine.settings import MOST_CHILDREN, PromptSettings
+from engine.prompts.operator import OPERATORS, Operator, Parsing, direction_in_words
+from engine.prompts.requests import Piece, request, score_in_words, shown
+from engine.settings import MOST_CHILDREN
 from engine.syntax import read
 from engine.syntax.progress import is_due
 
@@ -50,27 +46,17 @@ _SYSTEM = (
 
 
 class ChatOperator(Operator):
-    """Writes the prompt that the operators share; they differ in what they ask for."""
+    """Writes the prompt that the operators share; they differ in what they ask for.
 
-    name: ClassVar[str]
+    Attributes:
+        words: what is asked for; empty where a conversation can't hold the answer, so that it
+            begins anew.
+        words_alone: the same where the request shows no second program.
+    """
+
+    words: ClassVar[str] = ""
+    words_alone: ClassVar[str] = ""
     asks_with_parent = False  # see `Writer.asks_with_parent`
-
-    def __init__(
-        self,
-        *,
-        problem: Problem,
-        tokenizer: Tokenizer,
-        max_tokens: int,
-        prompts: PromptSettings,
-    ) -> None:
-        """``max_tokens`` bounds a program, or what stands for one."""
-        self._tokenizer = tokenizer
-        self._prompts = prompts
-        self._blocks = Blocks(tokenizer)
-        self._max_tokens = max_tokens
-        self._entry_point = problem.entry_point
-        better = direction_in_words(problem)
-        self._statement = f"# Task\n{problem.statement}\n\n{better} scores are better.\n\n"
 
     @functools.cached_property
     def _frame(self) -> ChatFrame:
@@ -86,7 +72,7 @@ class ChatOperator(Operator):
         """See `Operator.longest_parent`; such a parent leaves no room for other programs."""
         nothing = Candidate(id="", program="", score=0.0)
         widest = Proposal(
-            iteration=0, parent=nothing, history=(), operator=self.name, k=MOST_CHILDREN, seed=0
+            iteration=0, parent=nothing, history=(), operator="", k=MOST_CHILDREN, seed=0
         )
         blocks = (self.task, self.current(nothing), *self.ask(widest))
         size = sum(len(each.token_ids) for each in blocks)
@@ -100,7 +86,7 @@ class ChatOperator(Operator):
         """
         room = self._room(proposal)
         blocks = fitted(self._layout, proposal, self, room=room)
-        if aligns(self._prompts):
+        if self._aligns:
             blocks = aligned(blocks, self._tokenizer, room=room)
         return Prompt(blocks=blocks, stop=(), max_tokens=self.answer_tokens(proposal))
 
@@ -114,7 +100,9 @@ class ChatOperator(Operator):
     @property
     def task(self) -> Block:
         """See `Writer.task`."""
-        return self._blocks.make(Part.TASK, self._frame.opening + self._statement)
+        better = direction_in_words(self._problem)
+        statement = f"# Task\n{self._problem.statement}\n\n{better} scores are better.\n\n"
+        return self._blocks.make(Part.TASK, self._frame.opening + statement)
 
     def earlier(self, program: Candidate | Pending) -> Block:
         """See `Writer.earlier`."""
@@ -136,11 +124,12 @@ class ChatOperator(Operator):
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """See `Writer.ask`."""
-        return self._asked(request(self.name, proposal.parent, proposal))
+        return self._asked(self._request(proposal.parent, proposal))
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """See `Writer.exchange`."""
-        if turn.operator not in REQUESTS:
+        asker = OPERATORS.find(turn.operator, given=f"operator {turn.operator}")
+        if not (issubclass(asker, ChatOperator) and asker.words):
             return None
         after = self._blocks.make(
             Part.ASK, f"{self._frame.turn}That program has the score {score_in_words(result)}.\n\n"
@@ -149,22 +138,30 @@ class ChatOperator(Operator):
         if ids[-1:] == after.token_ids[:1]:
             ids = ids[:-1]  # the end of the answer, where the model wrote it
         answer = Block(part=Part.ANSWER, text=turn.answer, token_ids=ids, shows=(result.id,))
-        return [*self._asked(request(turn.operator, turn.candidate, turn)), answer, after]
+        return [*self._asked(asker._request(turn.candidate, turn)), answer, after]
+
+    @classmethod
+    def _request(cls, parent: Candidate, asked: Proposal | Turn) -> list[Piece]:
+        return request(cls.words, cls.words_alone or cls.words, parent, asked)
 
     def _asked(self, pieces: Sequence[Piece]) -> Sequence[Block]:
         asked = [self._blocks.make(Part.ASK, text, shows=shows) for text, shows in pieces]
         return [*asked, self._blocks.make(Part.ASK, self._frame.closing)]
 
 
+@OPERATORS.register("rewrite")
 class Rewrite(ChatOperator):
     """Asks for the whole program."""
 
-    name = "rewrite"
+    words = (
+        "Write a better version of the current program. Answer with the whole program in one "
+        "```python block and nothing else."
+    )
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what finds the program in the answer; see ``answer.py``."""
         return functools.partial(
-            _rewritten, generation.text, _end(prompt), parent.program, self._entry_point
+            _rewritten, generation.text, _end(prompt), parent.program, self._problem.entry_point
         )
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
@@ -178,25 +175,45 @@ class Rewrite(ChatOperator):
 
     def _answer(self, parent: Candidate, prompt: Prompt, text: str) -> Answer:
         asked = _end(prompt)
-        return Answer(text, asked=asked, parent=parent.program, entry_point=self._entry_point)
+        return Answer(
+            text, asked=asked, parent=parent.program, entry_point=self._problem.entry_point
+        )
 
 
+@OPERATORS.register("crossover")
 class Crossover(Rewrite):
     """Asks for a whole program that combines the parent with another candidate."""
 
-    name = "crossover"
+    words = (
+        "Write one program that joins what is good in the current program and in the other one, "
+        "and is better than both. Answer with the whole program in one ```python block and nothing "
+        "else."
+    )
+    words_alone = Rewrite.words
 
 
+@OPERATORS.register("repair")
 class Repair(Rewrite):
     """Asks for a whole program that corrects a failed attempt."""
 
-    name = "repair"
+    words = (
+        "Find out why the broken program got no score and correct it; keep the idea that sets it "
+        "apart from the current program. Answer with the whole corrected program in one ```python "
+        "block and nothing else."
+    )
+    words_alone = Rewrite.words
 
 
+@OPERATORS.register("diff")
 class Diff(ChatOperator):
     """Asks for search/replace blocks."""
 
-    name = "diff"
+    words = (
+        "Change the current program so that its score gets better. Answer with one or more blocks "
+        "of this form and nothing else; the search lines have to stand in the program letter by "
+        "letter:\n"
+        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
+    )
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what applies all blocks to the parent; there is no program if one does not."""

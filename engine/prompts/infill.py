@@ -13,8 +13,6 @@ numbers and assignments are written under a grammar; statements are free text.
 Does not cover models that were trained to see what follows the gap (fill-in-the-middle tokens).
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +34,7 @@ from engine.core import (
     Proposal,
     Turn,
 )
-from engine.prompts.alignment import aligned, aligns
-from engine.prompts.blocks import Blocks
+from engine.prompts.blocks import Blocks, Tokenizer, aligned
 from engine.prompts.grammar import (
     call_grammar,
     count_grammar,
@@ -46,7 +43,7 @@ from engine.prompts.grammar import (
     number_grammar,
 )
 from engine.prompts.layouts import fitted, make_layout
-from engine.prompts.operator import Parsing, Tokenizer, direction_in_words
+from engine.prompts.operator import OPERATORS, Operator, Parsing, direction_in_words
 from engine.prompts.requests import score_in_words
 from engine.settings import PromptSettings
 from engine.syntax import parse, read, source_lines
@@ -74,7 +71,8 @@ _NEXT = "# a better version\n"
 _SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
 
 
-class Infill:
+@OPERATORS.register("infill")
+class Infill(Operator):
     """Completes the parent at one place."""
 
     def __init__(
@@ -82,6 +80,7 @@ class Infill:
         *,
         problem: Problem,
         tokenizer: Tokenizer,
+        max_tokens: int,
         prompts: PromptSettings,
         kinds: Mapping[SiteKind, float] = KINDS,
         calls: float = CALLS,
@@ -93,17 +92,18 @@ class Infill:
         Args:
             problem: what the task is made of.
             tokenizer: of the model.
-            prompts: which layout, and whether prompts are aligned.
+            max_tokens: of a whole program, which no infill is.
+            prompts: the run's.
             kinds: weight of each kind of place.
             calls: of the assignments, the share that goes on with an imported module and a dot.
             bans: the share of prompts in which the parent's own next token is banned.
             most_lines: of a completion that are used.
         """
-        self._tokenizer = tokenizer
+        super().__init__(
+            problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
+        )
         self._kinds, self._calls, self._bans = kinds, calls, bans
         self._most_lines = most_lines
-        self._blocks = Blocks(tokenizer)
-        self._aligns = aligns(prompts)
         # A conversation goes on where the parent was written; its score stands behind it.
         self._goes_on = prompts.layout == "transcript"
         self._shows_parent_twice = prompts.layout != "stable"

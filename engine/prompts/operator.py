@@ -1,16 +1,22 @@
-"""What an operator is, and what it needs of the model's tokenizer.
+"""The contract of the operators: each is one way of asking for the next version of a program.
 
 An operator turns a proposal into a prompt, and a completion into programs. Text goes in and text
 comes out: no operator runs a model or a program. Whether a child is worth an evaluation is not the
-operator's to say: ``engine.search.population``.
+operator's to say: ``engine.pipeline.reader``.
+
+An operator registers itself in `OPERATORS`, and a run has those whose weights in
+``search.operators`` are above 0. Only ``crossover`` and ``repair`` are given a second program.
 """
 
-from __future__ import annotations
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from engine.core import Candidate, Generation, Parsed, Problem, Prompt, Proposal
+from engine.prompts.blocks import Blocks, Tokenizer
+from engine.registry import Registry
 
-from engine.core import Candidate, ChatFrame, Generation, Parsed, Problem, Prompt, Proposal
+if TYPE_CHECKING:  # the settings look up the operators that they name
+    from engine.settings import PromptSettings
 
 Parsing = Callable[[], Sequence[Parsed]]
 """Parses a completion: returns what there is of each child in it, in its order.
@@ -20,36 +26,46 @@ The result has one entry where each child has a completion of its own, and other
 pickled and done in another process (``engine.syntax.workers``)."""
 
 
-class Tokenizer(Protocol):
-    """What prompts need to know of a model."""
-
-    @property
-    def max_model_len(self) -> int:
-        """The longest prompt plus completion, in tokens."""
-
-    @property
-    def block_size(self) -> int:
-        """Tokens of a block of the prefix cache."""
-
-    def encode(self, text: str) -> list[int]:
-        """Return the token ids of ``text``, with no token added."""
-
-    def chat_frame(self, *, system: str) -> ChatFrame:
-        """Return what the model's chat template puts round the messages of a conversation."""
-
-
-class Operator(Protocol):
+class Operator:
     """One way of asking a language model for the next version of a program."""
+
+    def __init__(
+        self,
+        *,
+        problem: Problem,
+        tokenizer: Tokenizer,
+        max_tokens: int,
+        prompts: "PromptSettings",
+    ) -> None:
+        """Prepare what all prompts of a run have in common.
+
+        Args:
+            problem: what the task is made of.
+            tokenizer: of the model.
+            max_tokens: of a whole program, or of what stands for one.
+            prompts: the run's.
+        """
+        self._problem = problem
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+        self._prompts = prompts
+        self._blocks = Blocks(tokenizer)
+        # No transcript is filled up: a later prompt repeats its requests behind a text of another
+        # length, and would have to repeat their empty lines too.
+        self._aligns = prompts.align and prompts.layout != "transcript"
 
     @property
     def longest_parent(self) -> int:
         """The most tokens that a parent may have for its prompt to fit the model's context."""
+        raise NotImplementedError
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt for the proposal's children; the same proposal gives the same one."""
+        raise NotImplementedError
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what parses a completion."""
+        raise NotImplementedError
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the parsing finds no program in any completion that begins with ``text``.
@@ -66,6 +82,26 @@ class Operator(Protocol):
         to none, whatever its ``finish_reason``. Asked when `is_hopeless` is.
         """
         return False
+
+
+OPERATORS = Registry(Operator, package=__package__, group="brood.operators")
+
+
+def make_operators(
+    names: Iterable[str],
+    *,
+    problem: Problem,
+    tokenizer: Tokenizer,
+    max_tokens: int,
+    prompts: "PromptSettings",
+) -> Mapping[str, Operator]:
+    """Return the operators that have these names; the rest as `Operator` takes it."""
+    return {
+        name: OPERATORS.find(name, given=f"operator {name}")(
+            problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
+        )
+        for name in names
+    }
 
 
 def direction_in_words(problem: Problem) -> str:

@@ -12,8 +12,6 @@ Does not cover markers of another form, the rest of the prompt (``chat.py``), th
 several programs (``verbalized.py``), or how many attempts are shown (``engine.search``).
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence
@@ -34,46 +32,25 @@ _MARK = re.compile(r"<(?=[|\uff5c][^<>\n]*[|\uff5c]>|/?s>|(?:start|end)_of_turn>
 (Llama 2, Mistral), <start_of_turn>, <end_of_turn> (Gemma).
 """
 
-REQUESTS = {
-    "rewrite": (
-        "Write a better version of the current program. Answer with the whole program in one "
-        "```python block and nothing else."
-    ),
-    "diff": (
-        "Change the current program so that its score gets better. Answer with one or more blocks "
-        "of this form and nothing else; the search lines have to stand in the program letter by "
-        "letter:\n"
-        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE"
-    ),
-    "crossover": (
-        "Write one program that joins what is good in the current program and in the other one, "
-        "and is better than both. Answer with the whole program in one ```python block and nothing "
-        "else."
-    ),
-    "repair": (
-        "Find out why the broken program got no score and correct it; keep the idea that sets it "
-        "apart from the current program. Answer with the whole corrected program in one ```python "
-        "block and nothing else."
-    ),
-}
-"""By the operator's name."""
-
 Piece = tuple[str, tuple[str, ...]]
 """A part of a request, and the ids of the programs that can be read in it."""
 
 
-def request(operator: str, parent: Candidate, asked: Proposal | Turn) -> list[Piece]:
-    """Return the parts of the request that ``operator`` makes of ``parent``, in order.
+def request(words: str, alone: str, parent: Candidate, asked: Proposal | Turn) -> list[Piece]:
+    """Return the parts of a request about ``parent``, in order.
 
-    ``asked`` has what is shown besides: the partner, the attempt to repair, the failed attempts.
+    Args:
+        words: what is asked for.
+        alone: the same where no second program is shown.
+        parent: the program to change.
+        asked: has what is shown besides: the partner, the attempt to repair, the failed attempts.
     """
     pieces: list[Piece] = []
     if asked.partner is not None:
         pieces.append((shown("Other program", asked.partner), (asked.partner.id,)))
     if asked.repairs is not None:
         pieces.append((_broken(asked.repairs) + "\n\n", (asked.repairs.id,)))
-    is_alone = not pieces and operator in ("crossover", "repair")
-    pieces.append((REQUESTS["rewrite" if is_alone else operator], ()))
+    pieces.append((words if pieces else alone, ()))
     return [*pieces, *failed(asked.failures, parent=parent)]
 
 

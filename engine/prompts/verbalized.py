@@ -13,8 +13,6 @@ them, so the conversation begins anew with the program.
 Does not cover the form of an answer (``responses.py``).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +21,7 @@ from functools import partial
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
 from engine.prompts.chat import ChatOperator, first_program
 from engine.prompts.fence import fenced_blocks
-from engine.prompts.operator import Parsing
+from engine.prompts.operator import OPERATORS, Parsing
 from engine.prompts.requests import failed
 from engine.prompts.responses import responses, schema
 
@@ -38,14 +36,13 @@ _REQUEST = (
 )
 
 
+@OPERATORS.register("verbalized")
 class Verbalized(ChatOperator):
     """Asks for K whole programs in one answer.
 
     No answer is hopeless, because a sound program may follow a broken one. None is complete before
     the schema ends it.
     """
-
-    name = "verbalized"
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the prompt; see `ChatOperator.compose`."""

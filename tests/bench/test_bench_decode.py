@@ -9,7 +9,7 @@ import pytest
 from bench import decode
 from engine.core import Candidate, ChatFrame, Generation, Prompt, UserError
 from engine.problem import load_problem, shipped
-from engine.prompts import Rewrite
+from engine.prompts.chat import Rewrite
 from engine.settings import PromptSettings
 
 PARENT = "def run_signal_processing(x):\n    return x\n"

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 from engine.core import Candidate, Generation, Proposal, Turn, UserError
 from engine.inference import LanguageModel, Sampling, find_weights, is_cpu_build, prepare
 from engine.problem import load_problem, shipped
-from engine.prompts import Rewrite
+from engine.prompts.chat import Rewrite
 from engine.settings import ModelSettings, PromptSettings
 
 COUNTING = "Numbers: 1, 2, 3, 4, 5, 6, 7, 8,"

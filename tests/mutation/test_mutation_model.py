@@ -16,7 +16,8 @@ from engine import config
 from engine.core import Candidate, Generation, Prompt, Proposal, UserError
 from engine.inference import Decoder, LanguageModel, PrefixCacheCount, Sampling
 from engine.mutation import MutationModel, mutated
-from engine.prompts import Mutation
+from engine.problem import load_problem, shipped
+from engine.prompts.mutation import Mutation
 from engine.timeline import Timeline
 
 PROGRAM = "def f(x):\n    y = x * 2 + 3\n    return y\n"
@@ -48,6 +49,12 @@ def children(model: MutationModel, program: str, each: Sequence[Sampling]) -> li
 def proposal(program: str, *, operator: str = "mutation", seed: int = 7) -> Proposal:
     parent = Candidate(id="p", program=program, score=0.5)
     return Proposal(iteration=0, parent=parent, history=(), operator=operator, k=2, seed=seed)
+
+
+def mutation(model: MutationModel, *, max_tokens: int) -> Mutation:
+    prompts = config.resolve([]).prompts
+    problem = load_problem(Path(shipped()["signal"]))
+    return Mutation(problem=problem, tokenizer=model, max_tokens=max_tokens, prompts=prompts)
 
 
 def test_it_has_every_method_of_a_language_model() -> None:
@@ -118,7 +125,7 @@ def test_a_closed_fan_out_hands_out_nothing(model: MutationModel) -> None:
 def test_a_child_that_is_too_long_is_cut_off_and_no_program(model: MutationModel) -> None:
     (child,) = children(model, PROGRAM, [sampling(1, max_tokens=9)])
     assert len(child.token_ids) == 9 and child.finish_reason == "length"
-    operator = Mutation(tokenizer=model, max_tokens=9)
+    operator = mutation(model, max_tokens=9)
     asked = proposal(PROGRAM)
     prompt = operator.compose(asked)
     (found,) = operator.parsing(parent=asked.parent, prompt=prompt, generation=child)()
@@ -144,7 +151,7 @@ def test_what_it_can_not_follow_is_refused(model: MutationModel, demand: dict[st
 def test_a_prompt_that_leaves_no_room_is_an_error(model: MutationModel) -> None:
     with pytest.raises(ValueError, match="exceed the model's"):
         children(model, PROGRAM, [sampling(1, max_tokens=model.max_model_len)])
-    operator = Mutation(tokenizer=model, max_tokens=model.max_model_len - 10)
+    operator = mutation(model, max_tokens=model.max_model_len - 10)
     assert operator.longest_parent == 10
     with pytest.raises(UserError, match=r"candidate p has .* raise model\.max_model_len"):
         operator.compose(proposal(PROGRAM))
@@ -179,7 +186,7 @@ def test_the_decoder_runs_it_in_its_thread(model: MutationModel, timeline: Timel
 
 
 def test_the_operator_shows_the_parent_and_takes_the_answer(model: MutationModel) -> None:
-    operator = Mutation(tokenizer=model, max_tokens=1000)
+    operator = mutation(model, max_tokens=1000)
     asked = proposal(PROGRAM)
     prompt: Prompt = operator.compose(asked)
     assert prompt.text == PROGRAM
@@ -193,7 +200,7 @@ def test_the_operator_shows_the_parent_and_takes_the_answer(model: MutationModel
 
 @pytest.mark.parametrize("text", ["def f(:", "x = \0", "(" * 300])
 def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -> None:
-    operator = Mutation(tokenizer=model, max_tokens=1000)
+    operator = mutation(model, max_tokens=1000)
     asked = proposal(PROGRAM)
     answer = Generation(
         index=0,

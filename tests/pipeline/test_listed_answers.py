@@ -25,7 +25,7 @@ from engine.core import INITIAL, ChatFrame, Evaluation, Refusal
 from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
-from engine.prompts import Verbalized
+from engine.prompts.verbalized import Verbalized
 from engine.restore import replay, restore, told_cascade
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline

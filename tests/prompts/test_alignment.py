@@ -12,8 +12,8 @@ from words import STABLE, Words
 
 from engine.core import Block, Candidate, Part, Problem, Proposal
 from engine.problem import load_problem, shipped
-from engine.prompts import make_operators
-from engine.prompts.alignment import aligned
+from engine.prompts import OPERATORS, make_operators
+from engine.prompts.blocks import aligned
 
 PROGRAM = "def f(x):\n    y = x + 1\n    return y\n"
 
@@ -53,7 +53,9 @@ def test_an_aligned_prompt_says_the_same(problem: Problem, layout: str, name: st
     words = Words()
     prompts = replace(STABLE, layout=layout)
     plain, filled = (
-        make_operators(problem=problem, tokenizer=words, max_tokens=50, prompts=each)[name]
+        make_operators(
+            OPERATORS.names, problem=problem, tokenizer=words, max_tokens=50, prompts=each
+        )[name]
         for each in (prompts, replace(prompts, align=True))
     )
     parent = Candidate(id="p", program=PROGRAM, score=1 / 3)
@@ -78,6 +80,7 @@ def test_a_transcript_is_never_filled_up(problem: Problem, name: str) -> None:
     asked = Proposal(iteration=0, parent=parent, history=(), operator=name, k=8, seed=1)
     plain, told_to = (
         make_operators(
+            OPERATORS.names,
             problem=problem,
             tokenizer=Words(),
             max_tokens=50,

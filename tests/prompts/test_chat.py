@@ -23,7 +23,7 @@ from engine.core import (
     UserError,
 )
 from engine.problem import load_problem, shipped
-from engine.prompts import Diff, Rewrite
+from engine.prompts.chat import Diff, Rewrite
 from engine.prompts.diff import apply_blocks
 from engine.settings import PromptSettings
 

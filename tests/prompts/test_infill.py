@@ -108,7 +108,7 @@ MakeInfill = Callable[..., Infill]
 def make(problem: Problem, tokenizer: Words) -> MakeInfill:
     """Return an infill with the same chance for every kind of place, if nothing else is said."""
     even = {"kinds": dict.fromkeys(SiteKind, 1.0), "calls": 0.5, "bans": 0.5}
-    parts = {"problem": problem, "tokenizer": tokenizer, "prompts": STABLE, **even}
+    parts = {"problem": problem, "tokenizer": tokenizer, "max_tokens": 0, "prompts": STABLE, **even}
     return lambda **other: Infill(**{**parts, **other})
 
 

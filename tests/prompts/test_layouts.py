@@ -29,7 +29,7 @@ from engine.core import (
     UserError,
 )
 from engine.problem import load_problem, shipped
-from engine.prompts import Operator, make_operators
+from engine.prompts import OPERATORS, Operator, make_operators
 from engine.prompts.layouts import Layout, Stable, Transcript, fitted, less, make_layout
 from engine.settings import Layout as LayoutName
 from engine.settings import PromptSettings
@@ -38,7 +38,7 @@ CLASSIC = replace(STABLE, layout="classic")
 LAYOUTS = get_args(LayoutName)
 TRANSCRIPT = replace(STABLE, layout="transcript")
 NAMING = replace(STABLE, name_parent=True)
-OPERATORS = ("rewrite", "diff", "crossover", "repair", "infill")
+NAMES = ("rewrite", "diff", "crossover", "repair", "infill")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,11 @@ def made(
 ) -> dict[str, Operator]:
     return dict(
         make_operators(
-            problem=problem, tokenizer=words or Words(), max_tokens=max_tokens, prompts=prompts
+            OPERATORS.names,
+            problem=problem,
+            tokenizer=words or Words(),
+            max_tokens=max_tokens,
+            prompts=prompts,
         )
     )
 
@@ -106,7 +110,7 @@ def parts(prompt: Prompt) -> list[str]:
 # What all have in common.
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_all_layouts_begin_with_the_same_task(problem: Problem, name: str) -> None:
     words = Words()
     tasks = set()
@@ -131,7 +135,7 @@ def test_the_chat_operators_share_all_but_the_request(problem: Problem) -> None:
         assert one.blocks[size].part is Part.ASK and one.blocks[size] != other.blocks[size]
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
 def test_scores_keep_all_their_digits(problem: Problem, prompts: PromptSettings, name: str) -> None:
     operator = made(problem, prompts)[name]
@@ -148,7 +152,7 @@ def test_scores_keep_all_their_digits(problem: Problem, prompts: PromptSettings,
         assert f"score {each.score!r}\n" in text or f"score {each.score!r}." in text
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
 def test_a_prompt_is_its_blocks_and_nothing_that_changes_by_itself(
     problem: Problem, prompts: PromptSettings, name: str
@@ -171,7 +175,7 @@ def test_a_prompt_is_its_blocks_and_nothing_that_changes_by_itself(
 # Stable.
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_appended_leaves_all_tokens_before_it_as_they_were(
     problem: Problem, name: str
 ) -> None:
@@ -187,7 +191,7 @@ def test_what_is_appended_leaves_all_tokens_before_it_as_they_were(
         earlier = prompt
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_another_parent_changes_nothing_before_it(problem: Problem, name: str) -> None:
     operator = made(problem, STABLE)[name]
     one, other = (operator.compose(proposal(number, 4, 5, 6, operator=name)) for number in (1, 2))
@@ -235,7 +239,7 @@ def test_a_parent_that_was_named_is_repeated_where_the_history_had_to_be_cut(
 # Pending programs.
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
 def test_a_prompt_shows_each_pending_program_once_and_says_that_its_score_is(
     problem: Problem, prompts: PromptSettings, name: str
@@ -253,7 +257,7 @@ def test_a_prompt_shows_each_pending_program_once_and_says_that_its_score_is(
     assert (prompt.gap, prompt.banned, prompt.grammar) == (none.gap, none.banned, none.grammar)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_pending_programs_leave_the_history_and_the_conversation_in_the_cache(
     problem: Problem, name: str
 ) -> None:
@@ -267,7 +271,7 @@ def test_pending_programs_leave_the_history_and_the_conversation_in_the_cache(
         assert other.blocks[:after] == one.blocks[:after]
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_program_that_joins_the_history_differs_in_its_score_alone(
     problem: Problem, name: str
 ) -> None:
@@ -286,7 +290,7 @@ def test_a_program_that_joins_the_history_differs_in_its_score_alone(
     )
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_prompt_that_is_too_long_loses_failures_then_the_last_of_the_pending(
     problem: Problem, layout: str, name: str
@@ -543,7 +547,7 @@ def test_a_conversation_never_outgrows_the_context(problem: Problem) -> None:
     assert 3 < anew < 20
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
 def test_the_longest_parent_fits_in_every_layout(
     problem: Problem, prompts: PromptSettings, name: str

@@ -21,7 +21,7 @@ from engine.core import (
     Turn,
 )
 from engine.problem import load_problem, shipped
-from engine.prompts import Operator, make_operators
+from engine.prompts import OPERATORS, Operator, make_operators
 from engine.settings import PromptSettings
 
 CLASSIC = replace(STABLE, layout="classic")
@@ -59,7 +59,9 @@ def made(
     problem: Problem, name: str, prompts: PromptSettings = STABLE, *, room: int = 10_000
 ) -> Operator:
     words = Words(max_model_len=room + 100)
-    return make_operators(problem=problem, tokenizer=words, max_tokens=100, prompts=prompts)[name]
+    return make_operators(
+        OPERATORS.names, problem=problem, tokenizer=words, max_tokens=100, prompts=prompts
+    )[name]
 
 
 def read(operator: Operator, proposal: Proposal, text: str) -> str | None:
@@ -109,7 +111,9 @@ def test_what_is_before_the_request_is_what_a_rewrite_shows(
     problem: Problem, asked: Proposal
 ) -> None:
     words = Words()
-    operators = make_operators(problem=problem, tokenizer=words, max_tokens=9, prompts=STABLE)
+    operators = make_operators(
+        OPERATORS.names, problem=problem, tokenizer=words, max_tokens=9, prompts=STABLE
+    )
     asked = replace(asked, history=(PARTNER,))
     one = operators[asked.operator].compose(asked)
     plain = operators["rewrite"].compose(replace(asked, partner=None, repairs=None))
@@ -177,7 +181,9 @@ def test_where_there_is_no_room_for_the_second_program_it_asks_for_a_rewrite(
 
 def test_a_transcript_repeats_what_was_asked_word_for_word(problem: Problem) -> None:
     words = Words()
-    operators = make_operators(problem=problem, tokenizer=words, max_tokens=9, prompts=TRANSCRIPT)
+    operators = make_operators(
+        OPERATORS.names, problem=problem, tokenizer=words, max_tokens=9, prompts=TRANSCRIPT
+    )
     for asked in (CROSSOVER, replace(REPAIR, failures=(OTHER,))):
         first = operators[asked.operator].compose(asked)
         turn = Turn(

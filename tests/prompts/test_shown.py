@@ -11,7 +11,7 @@ from words import STABLE, Words
 
 from engine.core import Attempt, Candidate, Evaluation, Failure, Pending, Problem, Proposal, Turn
 from engine.problem import load_problem, shipped
-from engine.prompts import make_operators
+from engine.prompts import OPERATORS, make_operators
 from engine.settings import PromptSettings
 
 CLASSIC = replace(STABLE, layout="classic")
@@ -62,7 +62,7 @@ def shown(
     problem: Problem, proposal: Proposal, prompts: PromptSettings, *, room: int = 10_000
 ) -> Sequence[str]:
     operators = make_operators(
-        problem=problem, tokenizer=Words(room), max_tokens=100, prompts=prompts
+        OPERATORS.names, problem=problem, tokenizer=Words(room), max_tokens=100, prompts=prompts
     )
     return operators[proposal.operator].compose(proposal).shows
 
@@ -133,14 +133,16 @@ def test_what_is_cut_off_for_want_of_room_is_not_shown(
         partner=PARTNER if name == "crossover" else None,
         repairs=BROKEN if name == "repair" else None,
     )
-    operators = make_operators(problem=problem, tokenizer=Words(), max_tokens=100, prompts=prompts)
+    operators = make_operators(
+        OPERATORS.names, problem=problem, tokenizer=Words(), max_tokens=100, prompts=prompts
+    )
     size = len(operators[name].compose(asked).token_ids) + 100
     ids = ("p", "h1", "h2", "w", "f1", "f2", "t0", "q", "b")
     seen: set[Sequence[str]] = set()
     smallest = len(operators[name].compose(_alone(asked)).token_ids) + 100
     for room in range(smallest, size + 1, 5):
         composed = make_operators(
-            problem=problem, tokenizer=Words(room), max_tokens=100, prompts=prompts
+            OPERATORS.names, problem=problem, tokenizer=Words(room), max_tokens=100, prompts=prompts
         )[name].compose(asked)
         assert set(composed.shows) == {each for each in ids if f"{each}_" in composed.text}
         seen.add(composed.shows)

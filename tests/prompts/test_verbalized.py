@@ -24,7 +24,7 @@ from engine.core import (
     UserError,
 )
 from engine.problem import load_problem, shipped
-from engine.prompts import Operator, make_operators
+from engine.prompts import OPERATORS, Operator, make_operators
 from engine.settings import MOST_CHILDREN, PromptSettings
 
 CLASSIC = replace(STABLE, layout="classic")
@@ -58,9 +58,9 @@ def made(
     max_tokens: int = 100,
 ) -> Operator:
     words = Words(max_model_len=context)
-    return make_operators(problem=problem, tokenizer=words, max_tokens=max_tokens, prompts=prompts)[
-        "verbalized"
-    ]
+    return make_operators(
+        OPERATORS.names, problem=problem, tokenizer=words, max_tokens=max_tokens, prompts=prompts
+    )["verbalized"]
 
 
 def read(operator: Operator, text: str, *, k: int = 4, reason: str = "stop") -> list[Parsed]:
@@ -99,7 +99,9 @@ def test_the_request_asks_for_k_programs_as_json_at_the_end(
 
 
 def test_what_is_before_the_request_is_what_a_rewrite_shows(problem: Problem) -> None:
-    operators = make_operators(problem=problem, tokenizer=Words(), max_tokens=9, prompts=STABLE)
+    operators = make_operators(
+        OPERATORS.names, problem=problem, tokenizer=Words(), max_tokens=9, prompts=STABLE
+    )
     one, plain = (operators[name].compose(PROPOSAL) for name in ("verbalized", "rewrite"))
     size = [block.part for block in one.blocks].index(Part.ASK)
     assert one.blocks[:size] == plain.blocks[:size] and size > 2
@@ -194,7 +196,9 @@ def test_a_transcript_begins_anew_with_a_program_that_such_an_answer_held(
     problem: Problem, name: str
 ) -> None:
     words = Words()
-    operators = make_operators(problem=problem, tokenizer=words, max_tokens=9, prompts=TRANSCRIPT)
+    operators = make_operators(
+        OPERATORS.names, problem=problem, tokenizer=words, max_tokens=9, prompts=TRANSCRIPT
+    )
     turns = [
         Turn(
             candidate=candidate,

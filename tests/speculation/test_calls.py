@@ -22,7 +22,7 @@ from engine.core import INITIAL, ChatFrame, Evaluation, Problem
 from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
-from engine.prompts import Rewrite
+from engine.prompts.chat import Rewrite
 from engine.restore import restore, told_cascade
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict

@@ -16,7 +16,9 @@ from words import Words
 from engine import syntax
 from engine.core import Block, Candidate, Gap, Generation, Part, Prompt
 from engine.problem import load_problem, shipped
-from engine.prompts import Diff, Infill, Operator, Rewrite
+from engine.prompts import Operator
+from engine.prompts.chat import Diff, Rewrite
+from engine.prompts.infill import Infill
 from engine.settings import PromptSettings
 from engine.syntax.progress import cannot_continue, is_due
 
@@ -33,7 +35,7 @@ PARENT = Candidate(
 PROMPT = Prompt(blocks=(), stop=(), max_tokens=64)
 CHAT = {"problem": PROBLEM, "tokenizer": Words(), "max_tokens": 64, "prompts": PROMPTS}
 REWRITE, DIFF = Rewrite(**CHAT), Diff(**CHAT)
-INFILL = Infill(problem=PROBLEM, tokenizer=Words(), prompts=PROMPTS)
+INFILL = Infill(**CHAT)
 
 
 def parsed(
