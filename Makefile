@@ -3,16 +3,19 @@
 # STACK=cpu|cuda   packages to install; default: cuda where there is an NVIDIA GPU, else cpu
 # PYTHON=PATH      Python 3.11, 3.12 or 3.13 to make .venv with; default: the first one found
 # ARGS="..."       arguments for the command: settings for run, pytest's options for test
+# WORKERS=2        processes that run tests side by side; one of them loads the model
 
 STACK ?=
 PYTHON ?=
 ARGS ?=
+WORKERS ?= 2
 
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint format lock environment clean
+.PHONY: help run test test-slow test-all lint format lock environment clean
 
 help:  ## Say what can be made
 	@awk 'NR > 2 && /^#/ { print substr($$0, 3) } /^$$/ { print; exit }' $(MAKEFILE_LIST)
@@ -22,10 +25,13 @@ run: environment  ## Evolve a program: make run ARGS="problem=signal seed=1"
 	@$(BIN)/python -m engine.run $(ARGS)
 
 test: environment  ## Run the tests, without those that take minutes
-	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: environment  ## Run those that take minutes
+	@$(PYTEST) -m slow $(ARGS)
 
 test-all: environment  ## Run all tests, with new random examples
-	@$(BIN)/python -m pytest --hypothesis-profile=new $(ARGS)
+	@$(PYTEST) --hypothesis-profile=new $(ARGS)
 
 lint: environment  ## Check style and types
 	@$(BIN)/ruff check .

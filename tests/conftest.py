@@ -1,6 +1,4 @@
-"""What several test modules share: a run's folder that costs no model to make."""
-
-from __future__ import annotations
+"""What several test modules share: how tests are shared out, and a run's folder."""
 
 from pathlib import Path
 
@@ -9,6 +7,7 @@ from hypothesis import settings as hypothesis_settings
 
 from engine import config
 from engine.core import INITIAL, Evaluation
+from engine.inference import prepare
 from engine.problem import load_problem
 from engine.store import Session, Verdict, create_run
 
@@ -17,6 +16,19 @@ from engine.store import Session, Verdict, create_run
 hypothesis_settings.register_profile("same", deadline=None, derandomize=True, max_examples=30)
 hypothesis_settings.register_profile("new", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("same")
+
+# Before a test imports torch, which reads what this sets once: OpenMP threads that spin between two
+# kernels make a step of the model's ten times slower where two processes share two cores.
+prepare(threads=None, kv_cache_gb=1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each file to one process, and the files that share a model to the same one."""
+    for item in items:
+        folder = item.path.parent.name
+        group = folder if folder == "inference" else f"{folder}/{item.path.name}"
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
