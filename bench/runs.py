@@ -21,7 +21,7 @@ from engine.parts import Parts
 from engine.pool import read_sources
 from engine.report.clock import ClockUse, clock_use
 from engine.settings import RunSettings
-from engine.store import Event, MemoryLog, RunHistory
+from engine.store import DATABASE, Event, EventLog, RunHistory, create_log
 from engine.syntax.workers import SyntaxWorkers
 from engine.timeline import TIMELINE
 
@@ -65,16 +65,17 @@ def run_in_memory(
     """
     parts = Parts(problem=problem, evaluators=pool, syntax=syntax_workers(), load=lambda: model)
     events = known or first_events(settings, parts, read_sources(settings.pool, problem=problem))
-    log = MemoryLog(events)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run(settings=settings, problem=problem, log=log, folder=Path(folder), parts=parts)
-        # Drained, because the pool is the next run's too.
-        run.evolve(stopped=lambda: stopped(run.history), drains=True)
-        clock = clock_use(Path(folder) / TIMELINE)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        create_log(folder / DATABASE, events)
+        with EventLog(folder, session=0) as log:
+            run = Run(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
+            # Drained, because the pool is the next run's too.
+            run.evolve(stopped=lambda: stopped(run.history), drains=True)
+            made = [recorded.event for recorded in log.events()]
+        clock = clock_use(folder / TIMELINE)
     assert clock is not None  # it lasted for some time
-    return MemoryRun(
-        history=run.history, events=[recorded.event for recorded in log.events()], clock=clock
-    )
+    return MemoryRun(history=run.history, events=made, clock=clock)
 
 
 @functools.cache

@@ -29,7 +29,7 @@ from engine.pool import read_sources
 from engine.restore import archive_features, replay, restore, told_cascade
 from engine.search.features import cell_of
 from engine.settings import RunSettings
-from engine.store import Event, EventLog, Log, RunHistory, Session, Verdict, create_run
+from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
 from engine.timeline import TIMELINE, Timeline
 
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
@@ -48,7 +48,7 @@ class Run:
         *,
         settings: RunSettings,
         problem: Problem,
-        log: Log,
+        log: EventLog,
         folder: Path,
         parts: Parts | None,
     ) -> None:

@@ -6,8 +6,8 @@ named as ``module:Class``, or by the name of an entry point in the kind's group,
     [project.entry-points."brood.parents"]
     mine = "my_package.parents:Mine"
 
-Does not cover what has to be done by a policy (the module ``policy`` of its package) or by an
-operator (``engine.prompts.operator``).
+Does not cover what has to be done by a policy (its package says that) or by an operator
+(``engine.prompts.operator``).
 """
 
 import importlib

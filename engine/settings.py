@@ -170,7 +170,7 @@ class SearchSettings(Section):
 
 @section
 class IslandSettings(Section):
-    """Populations that evolve side by side; see ``engine.search.archipelago``.
+    """Populations that evolve side by side; see ``engine.search.island``.
 
     Attributes:
         count: how many there are.

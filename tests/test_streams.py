@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Candidate, Direction, Evaluation
+from engine.core import INITIAL, Candidate, Direction
 from engine.pool.allocation import allocate
-from engine.search.population import Entry
 from engine.search.search import Search
 from engine.search.widths.cost_aware import CostAwareSettings
 from engine.syntax import read
@@ -42,8 +41,7 @@ def draw_all(seed: int) -> None:
         seed=seed,
         size=len,
     )
-    search.admit(Entry(id=INITIAL, program=read("x = 1")))
-    search.tell(INITIAL, Evaluation(score=1.0, failure=None))
+    search.begin_with(INITIAL, read("x = 1"), score=1.0)
     for island in range(0, ISLANDS, 5):
         width = CostAwareSettings(policy="cost_aware", k_max=2).make(k=1, seed=seed, island=island)
         for iteration in range(ITERATIONS):

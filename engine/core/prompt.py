@@ -1,13 +1,13 @@
-"""A prompt: the blocks that it consists of, and what its answers have to be like.
+"""A prompt: the blocks that it consists of, what its answers have to be like, and an answer.
 
 Does not cover composing one: ``engine.prompts``.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 from dataclasses import dataclass
+
+from engine.core.program import Program
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,3 +112,45 @@ class Prompt:
     def text(self) -> str:
         """The prompt for people."""
         return "".join(block.text for block in self.blocks)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Generation:
+    """One finished completion, with vLLM's own token counts.
+
+    Attributes:
+        index: which of the K children it is.
+        text: the completion.
+        token_ids: its tokens as sampled, with the end-of-answer token if there was one.
+        finish_reason: ``stop``, ``length`` or ``abort``.
+        prompt_tokens: tokens of the prompt.
+        cached_prompt_tokens: those of them whose KV was in the prefix cache.
+        llm_seconds: its share of the seconds of the engine's steps that it was in; each step is
+            shared out evenly among its children.
+    """
+
+    index: int
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: str
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    llm_seconds: float
+
+    @property
+    def generated_tokens(self) -> int:
+        """Tokens sampled."""
+        return len(self.token_ids)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parsed:
+    """What an operator reads of one child in a completion.
+
+    Attributes:
+        program: the child's program; None if the completion holds none that is valid Python.
+        probability: that the model says the program has; None where it says none.
+    """
+
+    program: Program | None
+    probability: float | None = None

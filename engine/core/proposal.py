@@ -3,11 +3,9 @@
 Does not cover the choosing: ``engine.search``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from engine.core.candidate import Attempt, Candidate, Pending
+from engine.core.program import Attempt, Candidate, Pending
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

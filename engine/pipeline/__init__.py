@@ -3,19 +3,6 @@
 from engine.pipeline.back_pressure import BackPressure, Load, LoadWatch
 from engine.pipeline.calls import Calls
 from engine.pipeline.reader import Reader
-from engine.pipeline.request import Request
+from engine.pipeline.request import Request, Response
 from engine.pipeline.requests import Requests
-from engine.pipeline.response import Response
 from engine.pipeline.state import RunState
-
-__all__ = [
-    "BackPressure",
-    "Calls",
-    "Load",
-    "LoadWatch",
-    "Reader",
-    "Request",
-    "Requests",
-    "Response",
-    "RunState",
-]

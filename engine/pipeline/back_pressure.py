@@ -18,8 +18,6 @@ Covers: both limits and the rules by which they move. Does not cover what is ask
 (``engine.loop``).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,16 +7,13 @@ Covers: choosing the island, asking for its call, recording and sending it. Does
 request is composed and read (``requests.py``), or what becomes of a child (``engine.loop``).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from engine.core import Proposal
 from engine.pipeline.back_pressure import BackPressure
-from engine.pipeline.request import Request
+from engine.pipeline.request import Request, Response
 from engine.pipeline.requests import Requests
-from engine.pipeline.response import Response
 from engine.pipeline.state import RunState
 from engine.store import Call, Event
 

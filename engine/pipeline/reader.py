@@ -4,13 +4,10 @@ Does not cover how programs are read from an answer (``engine.prompts``), which 
 (``response.py``), or what is known already (``engine.search``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from engine.core import Parsed, Program, Refusal
-from engine.pipeline.request import Request
-from engine.pipeline.response import Response
+from engine.pipeline.request import Request, Response
 from engine.prompts import Tokenizer
 from engine.search.novelty import Novelty
 from engine.search.search import Search

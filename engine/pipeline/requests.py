@@ -4,8 +4,6 @@ Covers: what happens between a proposal and the responses to it. Does not cover 
 (``calls.py``).
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 from collections import deque
@@ -14,8 +12,7 @@ from concurrent.futures import Executor, Future
 
 from engine.core import Generation, Parsed, Proposal
 from engine.inference import Decoder, MissLedger, Model
-from engine.pipeline.request import Request, spread
-from engine.pipeline.response import Response
+from engine.pipeline.request import Request, Response, spread
 from engine.prompts import Operator
 from engine.settings import RunSettings
 from engine.store import RunHistory

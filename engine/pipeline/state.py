@@ -6,15 +6,13 @@ goes on tells the events again in the same order, so it stands where the other o
 Does not cover where events come from: ``engine.loop`` records them, ``engine.restore`` reads them.
 """
 
-from __future__ import annotations
-
+from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from engine.core import INITIAL, Program
-from engine.pipeline.outcomes import Outcomes
-from engine.search.population import Entry
+from engine.core import INITIAL, Call, Child, Verdict
+from engine.pipeline.outcomes import outcome_of
 from engine.search.search import Search
-from engine.store import Call, Child, Recorded, RunHistory, Seed, Verdict
+from engine.store import Recorded, RunHistory
 from engine.syntax import read
 
 
@@ -31,7 +29,9 @@ class RunState:
         """
         self.history = history
         self.search = search
-        self._outcomes = Outcomes(history, workers=workers, improved=search.improved)
+        self._workers = workers
+        self._open: defaultdict[int, deque[Call]] = defaultdict(deque)  # by island
+        self._awaited: dict[int, int] = {}  # by iteration: children that are not judged
         self._last: dict[int, int] = {}  # by island: its last call's iteration
 
     def fold(self, recorded: Recorded) -> None:
@@ -39,28 +39,26 @@ class RunState:
         self.history.fold(recorded)
         event = recorded.event
         if isinstance(event, Call):
-            self.search.begin(
-                event.iteration,
-                island=event.island,
-                operator=event.operator,
-                repairs=event.repairs,
-            )
+            self.search.begin(event)
+            self._open[event.island].append(event)
+            self._awaited[event.iteration] = event.k
             self._last[event.island] = event.iteration
         elif isinstance(event, Child):
-            if event.refusal is None and event.program is not None:
-                self.search.admit(self._entry(event, event.program))
+            if event.refusal is None:
+                self.search.admit(event, self.history.calls[event.iteration])
+            else:
+                self._judged(event)
         elif isinstance(event, Verdict):
-            if event.candidate == INITIAL:
-                self.search.admit(Entry(id=INITIAL, program=_read(self.history, INITIAL)))
-            elif event.candidate in self.history.seeds:
-                self.search.admit(_seeded(self.history, self.history.seeds[event.candidate]))
-            self.search.tell(event.candidate, event.evaluation, cell=event.cell)
-        for outcome in self._outcomes.fold(event):
-            self.search.finish(outcome)
+            child = self.history.children.get(event.candidate)
+            if child is None:
+                self._begin_with(event)
+            else:
+                self.search.tell(event.candidate, event.evaluation, cell=event.cell)
+                self._judged(child)
 
     def is_open(self, island: int) -> bool:
         """Whether an iteration of the island has begun whose verdicts are not all in."""
-        return self._outcomes.is_open(island)
+        return bool(self._open[island])
 
     def last_call(self, island: int) -> int:
         """Return the iteration of the island's last call; -1 before the first."""
@@ -73,34 +71,27 @@ class RunState:
         """
         return min(sorted(islands), key=self.last_call, default=None)
 
-    def _entry(self, child: Child, program: Program) -> Entry:
-        call = self.history.calls[child.iteration]
-        return Entry(
-            id=child.id,
-            program=program,
-            iteration=child.iteration,
-            index=child.index,
-            island=call.island,
-            parent=child.parent,
-            operator=child.operator,
-            answer=child.completion,
-            answer_ids=child.completion_ids,
-            partner=call.partner,
-            repairs=call.repairs,
+    def _begin_with(self, verdict: Verdict) -> None:
+        program = read(self.history.program_of(verdict.candidate))
+        assert program is not None  # or the run had not begun
+        seed = None if verdict.candidate == INITIAL else self.history.seeds[verdict.candidate]
+        self.search.begin_with(
+            verdict.candidate,
+            program,
+            score=verdict.score,
+            index=0 if seed is None else 1 + seed.number,
+            islands=None if seed is None else seed.islands,
+            cell=verdict.cell,
         )
 
-
-def _read(history: RunHistory, candidate: str) -> Program:
-    """Return one of the programs that the run began with."""
-    program = read(history.program_of(candidate))
-    assert program is not None  # or the run had not begun
-    return program
-
-
-def _seeded(history: RunHistory, seed: Seed) -> Entry:
-    return Entry(
-        id=seed.candidate,
-        program=_read(history, seed.candidate),
-        index=1 + seed.number,  # behind the initial program
-        islands=seed.islands,
-    )
+    def _judged(self, child: Child) -> None:
+        """Finish the iterations that are over with a child, in the order of their island's."""
+        self._awaited[child.iteration] -= 1
+        calls = self._open[self.history.calls[child.iteration].island]
+        while calls and not self._awaited[calls[0].iteration]:
+            call = calls.popleft()
+            del self._awaited[call.iteration]
+            improved = self.search.improved(call.island, call.iteration)
+            self.search.finish(
+                outcome_of(call, self.history, workers=self._workers, improved=improved)
+            )

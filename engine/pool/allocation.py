@@ -31,7 +31,7 @@ import numpy as np
 from engine.core import Candidate, Direction
 from engine.embedding import Vectors
 from engine.pool.clusters import clusters
-from engine.search.parents import rank
+from engine.search.roster import rank
 
 _STREAM = 0x4D  # keeps the draws apart from others that derive from the same seed
 

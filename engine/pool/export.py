@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.core import Problem, UserError
 from engine.pool.runs import RecordedRun, different, read_run, run_settings
 from engine.problem import load_problem
-from engine.search.parents import rank
+from engine.search.roster import rank
 from engine.store.folder import whole_folder
 
 INDEX = "index.json"

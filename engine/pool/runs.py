@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from engine import config
 from engine.core import Candidate, Problem, UserError
-from engine.search.parents import rank
+from engine.search.roster import rank
 from engine.settings import RunSettings
 from engine.store import EventLog, RunHistory
 from engine.syntax import read

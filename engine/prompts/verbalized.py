@@ -4,7 +4,7 @@ Verbalized Sampling (Zhang et al., 2025) as TurboEvolve has it (section 3.1 and 
 model is asked for K different programs in one answer, and to say how likely each of them is, which
 shows more of what it might have written than K answers do. The answer is JSON, held to a schema by
 vLLM's structured output. The first K programs are the children, in the order of the answer. Fewer
-are accepted, down to a minimum (``engine.pipeline.response``). The probabilities are recorded and
+are accepted, down to a minimum (``engine.pipeline.request``). The probabilities are recorded and
 used for nothing, as in TurboEvolve.
 
 In a transcript its exchanges are not repeated: an answer with K programs is not what led to one of

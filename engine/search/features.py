@@ -11,16 +11,11 @@ Covers: what is measured, which features a run's archive has, and a program's ce
 cover what an archive keeps: ``archive``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
-from engine.core import Evaluation, Feature, Program, UserError
+from engine.core import Cell, Evaluation, Feature, Program, UserError
 from engine.syntax import read
-
-Cell = tuple[int, ...]
-"""The number of a bin for each feature, in the order of the features."""
 
 MEASURES = ("characters", "nodes", "depth", "loops", "branches", "calls")
 """What `measure` says of a program without running it. A metric of such a name is no feature."""

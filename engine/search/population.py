@@ -5,63 +5,30 @@ any island; the failed attempts at changing a program; a program's lineage. Does
 be a parent on which island: ``engine.search.island``.
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass
 
-from engine.core import Attempt, Candidate, Evaluation, Failure, Program, Refusal, Turn
-from engine.search.roster import Place
+from engine.core import (
+    FIRST_ITERATION,
+    Attempt,
+    Call,
+    Candidate,
+    Cell,
+    Child,
+    Evaluation,
+    Failure,
+    Place,
+    Program,
+    Refusal,
+    Turn,
+)
 
 REPAIR = "repair"
 """The operator that needs a failed attempt, whose parent its children have."""
-FIRST_ITERATION = -1
-"""Number under which the programs stand that a run begins with."""
 RECENT = 16
 """Failed attempts of an island, the last ones, among which one to repair is looked for."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """A program as it is admitted, and how it came to be.
-
-    Attributes:
-        id: the candidate's.
-        program: the program.
-        iteration: that generated it; `FIRST_ITERATION` for the initial program.
-        index: which of the iteration's children it is.
-        island: whose iteration it was.
-        islands: for a program that the run begins with, the islands that begin with it; None for
-            all of them.
-        parent: id of the program that it was made from; None for the initial program.
-        operator: name of the operator that asked for it; empty for the initial program.
-        answer: the completion that it was read from; empty for the initial program, and if the
-            completion was recorded with an earlier child.
-        answer_ids: the completion's tokens, as sampled.
-        partner: id of the program that the parent was to be combined with.
-        repairs: id of the failed attempt that it was to correct.
-    """
-
-    id: str
-    program: Program
-    iteration: int = FIRST_ITERATION
-    index: int = 0
-    island: int = 0
-    islands: tuple[int, ...] | None = None
-    parent: str | None = None
-    operator: str = ""
-    answer: str = ""
-    answer_ids: tuple[int, ...] = ()
-    partner: str | None = None
-    repairs: str | None = None
-
-    @property
-    def place(self) -> Place:
-        """Where it stands among the others."""
-        return self.iteration, self.index, self.id
 
 
 class Population:
@@ -73,61 +40,79 @@ class Population:
     """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
-        self._attempts: defaultdict[tuple[int, str], list[Place]] = defaultdict(list)
-        """By island and parent, of the attempts that failed, in their order."""
-        self._told: set[str] = set()
+        self._programs: dict[str, Program] = {}
+        self._keys: set[str] = set()
+        self._children: dict[str, Child] = {}
+        self._calls: dict[int, Call] = {}
         self._candidates: dict[str, Candidate] = {}
         self._failed: dict[str, Evaluation] = {}
+        self._told: set[str] = set()
+        self._attempts: defaultdict[tuple[int, str], list[Place]] = defaultdict(list)
+        """By island and parent, of the attempts that failed, in their order."""
         self._broken: defaultdict[int, list[Place]] = defaultdict(list)
         """By island, of the failed attempts that may be repaired once, in their order."""
         self._repaired: set[str] = set()
-        self._keys: set[str] = set()
 
-    def admit(self, entry: Entry) -> bool:
-        """Take a program in, to be scored later; return whether its id is new.
+    def begin_with(
+        self, name: str, program: Program, *, score: float | None, index: int, cell: Cell | None
+    ) -> Candidate | None:
+        """Take in a program that the run begins with; return it if it has a score.
+
+        Args:
+            name: its id.
+            program: the program.
+            score: None if its evaluation gave none.
+            index: its place among those that the run begins with.
+            cell: its own; None if it has none.
+        """
+        self._add(name, program)
+        return self._scored(name, score, iteration=FIRST_ITERATION, index=index, cell=cell)
+
+    def admit(self, child: Child, call: Call) -> bool:
+        """Take in a child of ``call``, to be scored later; return whether its id is new.
 
         Admitting an id again changes nothing.
         """
-        if entry.id in self._entries:
+        if child.id in self._programs:
             return False
-        self._entries[entry.id] = entry
-        self._keys.add(entry.program.key)
+        assert child.program is not None  # or it had been refused
+        self._add(child.id, child.program)
+        self._children[child.id] = child
+        self._calls[call.iteration] = call
         return True
 
-    def tell(self, candidate_id: str, evaluation: Evaluation) -> bool:
-        """Record the verdict on an admitted program; return whether it is the first, which counts.
+    def tell(
+        self, name: str, evaluation: Evaluation, *, cell: Cell | None = None
+    ) -> Candidate | None:
+        """Take in the verdict on an admitted child, once; return it if it has a score."""
+        child = self._children[name]
+        self._told.add(name)
+        if evaluation.score is None and evaluation.failure is not Failure.SCREENED:
+            self._failed[name] = evaluation
+            island = self._calls[child.iteration].island
+            bisect.insort(self._attempts[island, child.parent], child.place)
+            if child.operator != REPAIR:
+                bisect.insort(self._broken[island], child.place)
+        score, iteration, index = evaluation.score, child.iteration, child.index
+        return self._scored(name, score, iteration=iteration, index=index, cell=cell)
+
+    def awaited(self, name: str) -> Child | None:
+        """Return a child that was admitted; None if its verdict was told.
 
         Raises:
-            KeyError: no program was admitted under this id.
+            KeyError: none was admitted under this id.
         """
-        if candidate_id not in self._entries:
-            raise KeyError(f"candidate {candidate_id} was never admitted")
-        if candidate_id in self._told:
-            return False
-        self._told.add(candidate_id)
-        if evaluation.score is not None:
-            self._candidates[candidate_id] = Candidate(
-                id=candidate_id,
-                program=self._entries[candidate_id].program.text,
-                score=evaluation.score,
-            )
-        elif evaluation.failure is not Failure.SCREENED:
-            self._failed[candidate_id] = evaluation
-            entry = self._entries[candidate_id]
-            if entry.parent is not None:
-                bisect.insort(self._attempts[entry.island, entry.parent], entry.place)
-                if entry.operator != REPAIR:
-                    bisect.insort(self._broken[entry.island], entry.place)
-        return True
+        if name not in self._children:
+            raise KeyError(f"candidate {name} was never admitted")
+        return None if name in self._told else self._children[name]
 
-    def entry(self, candidate_id: str) -> Entry:
-        """Return an admitted program.
+    def island_of(self, child: Child) -> int:
+        """Return the island whose call made an admitted child."""
+        return self._calls[child.iteration].island
 
-        Raises:
-            KeyError: there is none of this id.
-        """
-        return self._entries[candidate_id]
+    def parent_of(self, name: str) -> str:
+        """Return the id of an admitted child's parent."""
+        return self._children[name].parent
 
     def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
         """Return why a child of the program ``parent`` would not be worth an evaluation, or None.
@@ -137,7 +122,7 @@ class Population:
         """
         if program is None:
             return Refusal.UNPARSED
-        if program.key == self._entries[parent].program.key:
+        if program.key == self._programs[parent].key:
             return Refusal.UNCHANGED
         if program.key in self._keys:
             return Refusal.DUPLICATE
@@ -165,7 +150,7 @@ class Population:
             raise ValueError(f"no failure of {candidate_id!r} was told")
         return Attempt(
             id=candidate_id,
-            program=self._entries[candidate_id].program.text,
+            program=self._programs[candidate_id].text,
             evaluation=self._failed[candidate_id],
         )
 
@@ -173,7 +158,7 @@ class Population:
         """Take in that a call is to correct a failed attempt: it is not offered again."""
         self._repaired.add(candidate_id)
 
-    def broken(self, *, island: int, but: Collection[str] = ()) -> str | None:
+    def broken(self, *, island: int, but: Collection[str | None] = ()) -> str | None:
         """Return the last failed attempt of an island that no call was to correct yet.
 
         An attempt that was itself made to correct another one is not offered, nor one that is older
@@ -223,25 +208,44 @@ class Population:
             failures: how many failed attempts each step showed, at most: the last ones before it.
         """
         turns = []
-        entry = self._entries[candidate_id]
-        while entry.parent is not None:
+        while (child := self._children.get(candidate_id)) is not None:
+            call = self._calls[child.iteration]
             attempts = self.failures(
-                entry.parent,
-                island=entry.island,
+                child.parent,
+                island=call.island,
                 most=failures,
-                before=entry.iteration,
-                but=entry.repairs,
+                before=child.iteration,
+                but=call.repairs,
             )
             turns.append(
                 Turn(
-                    candidate=self._candidates[entry.parent],  # it was chosen: it has a score
-                    operator=entry.operator,
+                    candidate=self._candidates[child.parent],  # it was chosen: it has a score
+                    operator=child.operator,
                     failures=attempts,
-                    answer=entry.answer,
-                    answer_ids=entry.answer_ids,
-                    partner=None if entry.partner is None else self._candidates[entry.partner],
-                    repairs=None if entry.repairs is None else self.attempt(entry.repairs),
+                    answer=child.completion,
+                    answer_ids=child.completion_ids,
+                    partner=None if call.partner is None else self._candidates[call.partner],
+                    repairs=None if call.repairs is None else self.attempt(call.repairs),
                 )
             )
-            entry = self._entries[entry.parent]
+            candidate_id = child.parent
         return tuple(reversed(turns))
+
+    def _add(self, name: str, program: Program) -> None:
+        self._programs[name] = program
+        self._keys.add(program.key)
+
+    def _scored(
+        self, name: str, score: float | None, *, iteration: int, index: int, cell: Cell | None
+    ) -> Candidate | None:
+        if score is None:
+            return None
+        self._candidates[name] = Candidate(
+            id=name,
+            program=self._programs[name].text,
+            score=score,
+            iteration=iteration,
+            index=index,
+            cell=cell,
+        )
+        return self._candidates[name]

@@ -17,8 +17,6 @@ probability 1 - q.
 Covers: the choice. Does not cover whose weight is what: ``engine.search.parents``.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Sequence

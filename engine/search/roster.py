@@ -3,12 +3,12 @@
 A draw looks at every candidate. Over Python objects that takes milliseconds once there are ten
 thousand of them; over arrays that grow with the island it takes a fraction of one.
 
-Covers: keeping the arrays, and who is best. Does not cover who is drawn: ``parents``, ``race``.
+Covers: keeping the arrays, and making scores comparable: order, scaling and ranks, for either
+direction and any size or sign. Does not cover who is drawn: ``parents``, ``race``.
 """
 
-from __future__ import annotations
-
 import bisect
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core import Candidate, Direction
-from engine.search.race import hashes_of
-
-Place = tuple[int, int, str]
-"""Iteration, number among its children, and id: the order of programs, whenever they finished."""
+from engine.search import race
 
 _FIRST_ROOM = 64  # candidates
 
@@ -27,56 +24,49 @@ _FIRST_ROOM = 64  # candidates
 class Roster(Sequence[Candidate]):
     """Candidates that a choice is made among; only who keeps it may add to it."""
 
-    def __init__(self, placed: Iterable[tuple[Place, Candidate]] = ()) -> None:
-        """Begin with some candidates, each with its place, in any order."""
-        self._places: list[Place] = []
+    def __init__(self, candidates: Iterable[Candidate] = ()) -> None:
+        """Begin with some candidates, in any order."""
         self._candidates: list[Candidate] = []
         self._scores: NDArray[np.float64] = np.empty(_FIRST_ROOM, dtype=np.float64)
         self._hashes: NDArray[np.uint64] = np.empty(_FIRST_ROOM, dtype=np.uint64)
-        self._lengths: NDArray[np.int64] = np.empty(_FIRST_ROOM, dtype=np.int64)
-        for place, candidate in placed:
-            self.add(place, candidate)
+        for candidate in candidates:
+            self.add(candidate)
 
-    def add(self, place: Place, candidate: Candidate) -> None:
+    def add(self, candidate: Candidate) -> None:
         """Take in a candidate at its place."""
-        at, size = bisect.bisect(self._places, place), len(self)
+        at, size = bisect.bisect(self._candidates, candidate.place, key=_place), len(self)
         if size == len(self._scores):
             self._scores = np.resize(self._scores, 2 * size)
             self._hashes = np.resize(self._hashes, 2 * size)
-            self._lengths = np.resize(self._lengths, 2 * size)
-        for column in (self._scores, self._hashes, self._lengths):
+        for column in (self._scores, self._hashes):
             column[at + 1 : size + 1] = column[at:size]
         self._scores[at] = candidate.score
-        self._hashes[at : at + 1] = hashes_of([candidate.id])
-        self._lengths[at] = len(candidate.program)
-        self._places.insert(at, place)
+        self._hashes[at : at + 1] = race.hashes_of([candidate.id])
         self._candidates.insert(at, candidate)
 
-    def without(self, candidate_id: str) -> Roster:
+    def without(self, candidate_id: str) -> "Roster":
         """Return a roster without one of the candidates; itself if it is none of them."""
-        likely = np.flatnonzero(self.hashes == hashes_of([candidate_id]))
-        at = next((int(i) for i in likely if self._candidates[i].id == candidate_id), None)
+        at = next((i for i, each in enumerate(self) if each.id == candidate_id), None)
         if at is None:
             return self
         rest = Roster()
-        rest._places = self._places[:at] + self._places[at + 1 :]
         rest._candidates = self._candidates[:at] + self._candidates[at + 1 :]
         rest._scores = np.delete(self._scores, at)
         rest._hashes = np.delete(self._hashes, at)
-        rest._lengths = np.delete(self._lengths, at)
         return rest
 
     def of_iteration(self, iteration: int) -> Sequence[Candidate]:
         """Return the candidates whose place is in an iteration."""
-        first, end = (bisect.bisect(self._places, (n,)) for n in (iteration, iteration + 1))
-        return self._candidates[first:end]
+        of = operator.attrgetter("iteration")
+        first = bisect.bisect_left(self._candidates, iteration, key=of)
+        return self._candidates[first : bisect.bisect(self._candidates, iteration, key=of)]
 
     def best(self, direction: Direction) -> Candidate:
         """Return the best candidate; of equal ones the shortest, then the first."""
         scores = self.scores
         best = scores.min() if direction is Direction.MINIMISE else scores.max()
         equal = np.flatnonzero(scores == best)
-        return self._candidates[int(equal[np.argmin(self._lengths[equal])])]
+        return min((self[int(at)] for at in equal), key=lambda each: len(each.program))
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -103,3 +93,62 @@ class Roster(Sequence[Candidate]):
     def __iter__(self) -> Iterator[Candidate]:
         """Go through the candidates in the order of their places."""
         return iter(self._candidates)
+
+
+_place = operator.attrgetter("place")
+
+
+def rank(candidate: Candidate, direction: Direction) -> tuple[float, int]:
+    """Return what is smaller for the better candidate, and of equal ones for the shorter."""
+    return direction.key(candidate.score), len(candidate.program)
+
+
+def best_of(candidates: Sequence[Candidate], direction: Direction) -> Candidate:
+    """Return the best candidate; of equal ones the shortest, then the first."""
+    if isinstance(candidates, Roster):
+        return candidates.best(direction)
+    return min(candidates, key=lambda each: rank(each, direction))
+
+
+def normalised(candidates: Sequence[Candidate], direction: Direction) -> NDArray[np.float64]:
+    """Return the scores from 0 (the worst) to 1 (the best), shape (len(candidates),)."""
+    return scaled(scores_of(candidates), direction)
+
+
+def scores_of(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+    """Return the scores as they are, shape (len(candidates),); those that a roster keeps."""
+    if isinstance(candidates, Roster):
+        return candidates.scores
+    return np.array([candidate.score for candidate in candidates], dtype=np.float64)
+
+
+def hashes_of(candidates: Sequence[Candidate]) -> NDArray[np.uint64]:
+    """Return what races are drawn by, shape (len(candidates),); what a roster keeps."""
+    if isinstance(candidates, Roster):
+        return candidates.hashes
+    return race.hashes_of([each.id for each in candidates])
+
+
+def scaled(scores: NDArray[np.float64], direction: Direction) -> NDArray[np.float64]:
+    """Return the scores from 0 (the worst) to 1 (the best); all 1 if all are equal; same shape.
+
+    Args:
+        scores: finite, at least one.
+        direction: of the scores.
+    """
+    scores = scores / max(1.0, float(np.abs(scores).max()))  # or the span could be infinite
+    if direction is Direction.MINIMISE:
+        scores = -scores
+    span = scores.max() - scores.min()
+    if span == 0:
+        return np.ones_like(scores)
+    result: NDArray[np.float64] = (scores - scores.min()) / span
+    return result
+
+
+def ranks(scores: NDArray[np.float64], direction: Direction) -> NDArray[np.float64]:
+    """Return each score's rank, 1 for the best; equal ones share the mean of theirs; same shape."""
+    upward = -scores if direction is Direction.MAXIMISE else scores
+    _, group, sizes = np.unique(upward, return_inverse=True, return_counts=True)
+    mean_ranks: NDArray[np.float64] = np.cumsum(sizes) - (sizes - 1) / 2
+    return mean_ranks[group]

@@ -1,16 +1,16 @@
 """The search's contract with the loop: ask for proposals, tell scores, finish iterations.
 
-The search is a fold over `Search.begin`, `Search.admit`, `Search.tell` and `Search.finish`, in the
-order of the run's log. An ask uses everything that was told before it and changes nothing. All
-chance derives from the run's seed, the island and the number of the iteration. So a run that was
-killed and is told its log asks for the same proposals again.
+The search is a fold over `Search.begin_with`, `Search.begin`, `Search.admit`, `Search.tell` and
+`Search.finish`, in the order of the run's log. An ask uses everything that was told before it and
+changes nothing. All chance derives from the run's seed, the island and the number of the iteration.
+So a run that was killed and is told its log asks for the same proposals again.
 
 **Islands.** Each has its own candidates, window, width policy and failed attempts. They share the
-initial program, and know each other's programs as duplicates. Their best migrate
-(``engine.search.archipelago``). The calls of one island have to be told in their order; those of
-different islands may mix. What an ask returns depends on the mixing only through the migrants that
-have arrived, and when: AdaEvolve counts a migrant if it is the island's best on arrival, and
-whether a child takes over a cell (`Search.improved`) depends on the migrants that are there.
+initial program, and know each other's programs as duplicates. Their best migrate. The calls of one
+island have to be told in their order; those of different islands may mix. What an ask returns
+depends on the mixing only through the migrants that have arrived, and when: AdaEvolve counts a
+migrant if it is the island's best on arrival, and whether a child takes over a cell
+(`Search.improved`) depends on the migrants that are there.
 
 **Archives.** With ``features`` each island has an archive, whose elites its parents are. What is
 shown, what migrates and what is a duplicate stay as without an archive.
@@ -21,13 +21,13 @@ their distributions allow (``engine.search.race``, ``engine.search.mixes``). So 
 is asked for before the last verdicts are in is mostly the one that is asked for afterwards.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 
 from engine.core import (
+    Call,
     Candidate,
+    Cell,
+    Child,
     Direction,
     Evaluation,
     Feature,
@@ -37,21 +37,17 @@ from engine.core import (
     Refusal,
     Turn,
 )
-from engine.search.archipelago import Archipelago
 from engine.search.archive import Elites
-from engine.search.choice import Choice, Chooser, chance_of
-from engine.search.features import Cell
+from engine.search.choice import Choice, chance_of
 from engine.search.island import Island
-from engine.search.parents import ParentOutcome
-from engine.search.population import FIRST_ITERATION, Entry, Population
+from engine.search.population import REPAIR, Population
 from engine.search.roster import Roster
 from engine.search.widths import IterationOutcome, WidthSettings
 from engine.search.window import Window, best_that_fit
-from engine.settings import (
-    IslandSettings,
-    PromptSettings,
-    SearchSettings,
-)
+from engine.settings import IslandSettings, PromptSettings, SearchSettings
+
+CROSSOVER = "crossover"
+"""The operator that needs a second candidate."""
 
 
 class Search:
@@ -84,35 +80,17 @@ class Search:
         self._settings = settings
         self._width = width
         self._prompts = prompts
-        self._direction = direction
+        self.direction = direction
         self._seed = seed
         self._size = size
+        self.features = features
         self._population = Population()
-        self._features = features
-        self._cells: dict[str, Cell | None] = {}  # by candidate
         weights = {name: w for name, w in sorted(settings.operators.items()) if w > 0}
-        self._islands = Archipelago(
-            new_island=self._new_island,
-            new_mix=partial(settings.mix.make, weights=weights),
-            islands=islands,
-            population=self._population,
-        )
-        self._chooser = Chooser(
-            islands=self._islands,
-            population=self._population,
-            operators=list(weights),
-            seed=seed,
-        )
-
-    @property
-    def direction(self) -> Direction:
-        """Of the scores."""
-        return self._direction
-
-    @property
-    def features(self) -> Sequence[Feature] | None:
-        """Of the islands' archives; None for islands without any."""
-        return self._features
+        self._operators = list(weights)
+        self._migration = islands
+        self._topology = islands.topology.make(islands=islands.count)
+        self._islands = [self._new_island(number) for number in range(islands.count)]
+        self._mixes = [settings.mix.make(weights=weights) for _ in self._islands]
 
     @property
     def islands(self) -> int:
@@ -144,7 +122,35 @@ class Search:
             ValueError: there is no such island, or nothing was told yet that may be a parent, or
                 no candidate of this id.
         """
-        choice = self._chooser.choose(iteration, island=island, parent_id=parent_id, begun=begun)
+        own, rule, partner = self._island(island), "given", None
+        if not own.eligible:
+            raise ValueError("nothing to start from: no valid candidate was told")
+        chance = chance_of(iteration, island=island, seed=self._seed)
+        broken = self._population.broken(island=island, but=[each.repairs_id for each in begun])
+        can = {CROSSOVER: len(own.eligible) > 1, REPAIR: broken is not None}
+        operator = self._mixes[island].choose(
+            [name for name in self._operators if can.get(name, True)],
+            key=chance.operator,
+            begun=[each.operator for each in begun],
+        )
+        repairs = broken if operator == REPAIR else None
+        if repairs is not None:
+            parent_id, rule = self._population.parent_of(repairs), REPAIR
+        if parent_id is None:
+            u, key = chance.parent
+            drawn = own.choose(u=u, key=key)
+            parent_id, rule = drawn.candidate.id, drawn.rule
+        if operator == CROSSOVER:
+            u, key = chance.partner
+            partner = own.choose(u=u, key=key, but=parent_id).candidate.id
+        choice = Choice(
+            parent=parent_id,
+            rule=rule,
+            operator=operator,
+            k=own.width.k(iteration=iteration),
+            partner=partner,
+            repairs=repairs,
+        )
         return self.recall(iteration, island=island, choice=choice, ahead=ahead)
 
     def recall(
@@ -163,7 +169,7 @@ class Search:
         Raises:
             ValueError: there is no such island, no candidate or no failed attempt of this id.
         """
-        own, population = self._islands.island(island), self._population
+        own, population = self._island(island), self._population
         parent = population.candidate(choice.parent)
         history: tuple[Candidate, ...] = ()
         lineage: tuple[Turn, ...] = ()
@@ -173,10 +179,10 @@ class Search:
                 [c for c in own.candidates if c.id not in (choice.parent, choice.partner)],
                 room=self._prompts.history_tokens,
                 size=self._size,
-                direction=self._direction,
+                direction=self.direction,
             )
         elif self._prompts.layout == "stable":
-            history = own.shown
+            history = own.window.shown
         else:
             lineage = population.lineage(parent.id, failures=failures)
         return Proposal(
@@ -190,7 +196,7 @@ class Search:
                 parent.id, island=island, most=failures, but=choice.repairs
             ),
             lineage=lineage,
-            compactions=own.compactions,
+            compactions=own.window.compactions,
             island=island,
             pending=own.pending + ahead if self._prompts.history_tokens else (),
             partner=None if choice.partner is None else population.candidate(choice.partner),
@@ -208,7 +214,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        return self._islands.island(island).eligible
+        return self._island(island).eligible
 
     def programs(self, island: int) -> list[Candidate | Pending]:
         """Return an island's candidates and its own programs without a verdict.
@@ -216,57 +222,71 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        own = self._islands.island(island)
+        own = self._island(island)
         return [*own.candidates, *own.pending]
 
-    def begin(self, iteration: int, *, island: int, operator: str, repairs: str | None) -> None:
+    def begin_with(
+        self,
+        name: str,
+        program: Program,
+        *,
+        score: float | None,
+        index: int = 0,
+        islands: Collection[int] | None = None,
+        cell: Cell | None = None,
+    ) -> None:
+        """Take in a program that the run begins with, and its score; see `Population.begin_with`.
+
+        Args:
+            name: its id.
+            program: the program.
+            score: None if its evaluation gave none; then no island begins with it.
+            index: its place among those that the run begins with.
+            islands: that begin with it; None for all.
+            cell: its own in the islands' archives; None if it has none, and without archives.
+        """
+        first = self._population.begin_with(name, program, score=score, index=index, cell=cell)
+        for number, island in enumerate(self._islands):
+            if first is not None and (islands is None or number in islands):
+                island.begin_with(first)
+
+    def begin(self, call: Call) -> None:
         """Take in that a call is made.
 
-        Args:
-            iteration: its number.
-            island: that it is made for.
-            operator: that it uses.
-            repairs: id of the failed attempt that it is to correct, if it is to correct one.
+        Raises:
+            ValueError: there is no such island.
+        """
+        self._island(call.island)
+        self._mixes[call.island].begin(call.iteration, call.operator)
+        if call.repairs is not None:
+            self._population.begin_repair(call.repairs)
+
+    def admit(self, child: Child, call: Call) -> None:
+        """Take in a child of ``call`` that will be evaluated; again, it changes nothing.
 
         Raises:
             ValueError: there is no such island.
         """
-        self._islands.mix(island).begin(iteration, operator)
-        if repairs is not None:
-            self._population.begin_repair(repairs)
-
-    def admit(self, entry: Entry) -> None:
-        """Take in a program that will be evaluated; admitting it again changes nothing.
-
-        Raises:
-            ValueError: there is no such island.
-        """
-        own = self._islands.island(entry.island)
-        if self._population.admit(entry) and entry.iteration != FIRST_ITERATION:
-            own.admit(entry)
+        own = self._island(call.island)
+        if self._population.admit(child, call):
+            own.admit(child)
 
     def tell(self, candidate_id: str, evaluation: Evaluation, *, cell: Cell | None = None) -> None:
-        """Take in the verdict on an admitted program; the first one told counts.
+        """Take in the verdict on an admitted child; the first one told counts.
 
         Args:
-            candidate_id: the program's.
+            candidate_id: the child's.
             evaluation: the verdict.
             cell: the program's cell in the islands' archives; None for a program without a cell,
                 and without archives.
 
         Raises:
-            KeyError: no program was admitted under this id.
+            KeyError: no child was admitted under this id.
         """
-        if not self._population.tell(candidate_id, evaluation):
-            return
-        entry = self._population.entry(candidate_id)
-        valid = evaluation.score is not None
-        candidate = self._population.candidate(candidate_id) if valid else None
-        self._cells[candidate_id] = cell
-        if entry.iteration != FIRST_ITERATION:
-            self._islands.island(entry.island).tell(entry, candidate)
-        elif candidate is not None:
-            self._islands.begin_with(entry, candidate)
+        child = self._population.awaited(candidate_id)
+        if child is not None:
+            candidate = self._population.tell(candidate_id, evaluation, cell=cell)
+            self._islands[self._population.island_of(child)].tell(child, candidate)
 
     def improved(self, island: int, iteration: int) -> int:
         """Return how many children of an iteration improved their island; see `Island.improved`.
@@ -276,25 +296,41 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        return self._islands.island(island).improved(iteration)
+        return self._island(island).improved(iteration)
 
     def finish(self, outcome: IterationOutcome) -> None:
         """Take in that an iteration is over, and what it cost; all its verdicts were told.
 
-        Some candidates may migrate then; see `Archipelago.finish`.
+        Every ``migrate_every`` iterations of an island the best of its own programs become
+        candidates of its neighbours too, which the topology names. So no event has to record a
+        migrant.
 
         Raises:
             ValueError: there is no such island, this iteration or a later one of the island was
                 finished before, or one of its programs has no verdict.
         """
-        told = self._islands.island(outcome.island).finish(outcome)
-        share = self._better_than_parent(told) / max(1, outcome.children)
-        self._islands.mix(outcome.island).tell(outcome.iteration, share=share)
-        self._islands.finish(outcome.island)
+        own, every = self._island(outcome.island), self._migration.migrate_every
+        told = own.finish(outcome)
+        score = self._population.candidate(told.parent).score
+        better = sum(
+            each.score is not None and self.direction.better(each.score, than=score)
+            for each in told.children
+        )
+        share = better / max(1, outcome.children)
+        self._mixes[outcome.island].tell(outcome.iteration, share=share)
+        if every and own.finished % every == 0:
+            for neighbour in self._topology.targets(outcome.island):
+                for migrant in own.migrants(self._migration.migrants):
+                    self._islands[neighbour].receive(migrant)
+
+    def _island(self, island: int) -> Island:
+        if not 0 <= island < self.islands:
+            raise ValueError(f"there is no island {island}; there are {self.islands}, from 0")
+        return self._islands[island]
 
     def _new_island(self, island: int) -> Island:
         """Return the island of a number, without a program."""
-        direction, prompts, features = self._direction, self._prompts, self._features
+        direction, prompts = self.direction, self._prompts
         return Island(
             window=Window(
                 kept=prompts.history_tokens if prompts.layout == "stable" else 0,
@@ -305,15 +341,5 @@ class Search:
             width=self._width.make(k=self._settings.k, seed=self._seed, island=island),
             parents=self._settings.parent.make(direction=direction),
             direction=direction,
-            elites=None
-            if features is None
-            else Elites(features=features, direction=direction, cells=self._cells),
-        )
-
-    def _better_than_parent(self, told: ParentOutcome) -> int:
-        """Return how many children have a better score than their parent."""
-        score = self._population.candidate(told.parent).score
-        return sum(
-            each.score is not None and self._direction.better(each.score, than=score)
-            for each in told.children
+            elites=None if self.features is None else Elites(direction=direction),
         )

@@ -22,12 +22,10 @@ Covers: who joins and who stays. Does not cover how programs look in a prompt, o
 ``size`` is the caller's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from engine.core import Candidate, Direction
-from engine.search.parents import best_of, normalised
+from engine.search.roster import best_of, normalised
 
 DIVERSITY = 0.5
 """Weight of being different, against being good, when the window is compacted; from 0 to 1."""

@@ -10,8 +10,6 @@ asked for (``engine.pipeline.calls``), whether guesses pay (``payoff.py``), or w
 guessed (``forecast.py``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections import defaultdict

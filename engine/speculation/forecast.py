@@ -7,13 +7,11 @@ guessed, by experts (``predictor.py``).
 Covers: the guess and what is learned from it. Does not cover whether to act on it (``payoff.py``).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from engine.core import Pending, Proposal
-from engine.search.parents import best_of
+from engine.search.roster import best_of
 from engine.search.search import Search
 from engine.speculation.predictor import Expert, Predictor
 

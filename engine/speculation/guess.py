@@ -4,8 +4,6 @@ Covers: what tells whether it has come true, and the events that record it. Does
 call is guessed, or given up (``calls.py``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ wasted, and guesses as long as more are gained. Once that is no longer so, it ma
 Covers: the decision and its account. Does not cover which parent is guessed (``forecast.py``).
 """
 
-from __future__ import annotations
-
 MEMORY = 0.9
 """What is left of a gain or a waste after the next guess is judged: about ten guesses count."""
 PROBE = 16

@@ -25,8 +25,6 @@ Covers: one island. What was learned is lost with the process: it decides what b
 never what an island asks for.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 

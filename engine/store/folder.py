@@ -4,8 +4,6 @@ A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the
 ``timeline.json`` (who was busy when) and, when it ends, ``summary.json`` and ``best.py``.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import tempfile
@@ -13,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.core import UserError
-from engine.store.events import Event
+from engine.core import Event, UserError
 from engine.store.log import DATABASE, create_log
 
 

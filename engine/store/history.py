@@ -7,19 +7,22 @@ Covers: folding events into a `RunHistory`; checking that a log holds what its e
 not cover the search's own state.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 
-from engine.core import INITIAL, Direction, Failure, Miss, Refusal, SwitchedOff
-from engine.store.events import (
+from engine.core import (
+    INITIAL,
     Call,
     Child,
+    Direction,
     Event,
+    Failure,
     GivenUp,
+    Miss,
+    Refusal,
     Seed,
     Session,
+    SwitchedOff,
     Verdict,
 )
 from engine.store.log import Recorded
@@ -99,7 +102,7 @@ class RunHistory:
             self.switched_off[event.stage] = event
         elif isinstance(event, GivenUp):
             self._fold_given_up(event)
-        else:
+        elif isinstance(event, Verdict):
             self._fold_verdict(event)
 
     @property

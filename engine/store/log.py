@@ -7,19 +7,20 @@ what was not, nothing. An event's (kind, subject) is unique, so nothing is recor
 cover what the events mean: ``events.py``, ``history.py``.
 """
 
-from __future__ import annotations
-
+import dataclasses
 import fcntl
+import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Self, cast, get_args
 
-from engine.core import UserError
-from engine.store.events import Event, Session, decode, encode
+import msgspec
+
+from engine.core import Event, Session, UserError, Verdict
 
 DATABASE = "run.db"
 _LOCK = "run.lock"
@@ -51,6 +52,7 @@ CREATE VIEW calls AS
            1.0 * sum(body ->> 'cached_prompt_tokens') / sum(body ->> 'prompt_tokens') AS hit_rate
     FROM events WHERE kind = 'child' GROUP BY iteration, parent, operator ORDER BY iteration;
 """
+_KINDS: Mapping[str, type[Event]] = {kind.KIND: kind for kind in get_args(Event)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,21 +62,6 @@ class Recorded:
     session: int
     elapsed: float
     event: Event
-
-
-class Log(Protocol):
-    """What a run writes its events to; see `EventLog`."""
-
-    session: int
-
-    def append(self, event: Event) -> Recorded:
-        """Add an event."""
-
-    def commit(self) -> None:
-        """Make what was added last."""
-
-    def events(self) -> Iterator[Recorded]:
-        """Yield all events in their order."""
 
 
 class EventLog:
@@ -105,7 +92,7 @@ class EventLog:
         self._path = path
         self.session = (0 if last is None else last + 1) if session is None else session
 
-    def __enter__(self) -> EventLog:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -264,3 +251,47 @@ def _take_lock(folder: Path) -> int:
         os.close(descriptor)
         raise UserError(f"another process works on {folder}; wait for it or stop it") from error
     return descriptor
+
+
+def encode(event: Event) -> str:
+    """Return the event's fields as a JSON object; numbers keep all their digits.
+
+    A metric that isn't finite becomes text, because JSON has no such numbers.
+
+    Raises:
+        ValueError: a score isn't finite.
+    """
+    if isinstance(event, Verdict):
+        event = _with_metrics_as_text(event)
+    return msgspec.json.encode(event).decode()
+
+
+def decode(kind: str, body: str) -> Event:
+    """Return the event written by `encode`.
+
+    Raises:
+        KeyError, ValueError: there is no such kind of event, or it has other fields.
+    """
+    of_kind, fields = _KINDS[kind], msgspec.json.decode(body)
+    # A verdict's metrics may be numbers as text.
+    event = msgspec.convert(fields, of_kind, strict=of_kind is not Verdict)
+    if _names(fields) != _names(msgspec.to_builtins(event)):  # msgspec passes over what it lacks
+        raise ValueError(f"a body of kind {kind!r} lacks fields, or has others")
+    return event
+
+
+def _names(value: object) -> object:
+    """Return the names of an object's fields, and of those of the objects in it."""
+    return {name: _names(v) for name, v in value.items()} if isinstance(value, dict) else None
+
+
+def _with_metrics_as_text(verdict: Verdict) -> Verdict:
+    """Replace the metrics that are not finite by their names: ``inf``, ``-inf`` and ``nan``."""
+    evaluation = verdict.evaluation
+    if evaluation.score is not None and not math.isfinite(evaluation.score):
+        raise ValueError(f"JSON has no number for the score {evaluation.score}")
+    odd = {name: str(each) for name, each in evaluation.metrics.items() if not math.isfinite(each)}
+    if not odd:
+        return verdict
+    metrics = cast(Mapping[str, float], {**evaluation.metrics, **odd})
+    return dataclasses.replace(verdict, evaluation=dataclasses.replace(evaluation, metrics=metrics))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest.mock import create_autospec
 
 import pytest
 
 from engine.core import INITIAL, Direction, Evaluation, Failure, Refusal
-from engine.pipeline.outcomes import Outcomes
+from engine.pipeline import RunState
+from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.store import Call, Child, Event, Recorded, RunHistory, Verdict
 from engine.syntax import read
@@ -17,30 +19,31 @@ IMPROVED = {(0, 0): 2}
 
 
 class Run:
-    """A history and the outcomes that are read off it."""
+    """A run's state, and the outcomes that its search is told."""
 
     def __init__(self, *events: Event, workers: int = 1) -> None:
-        self._history = RunHistory(direction=Direction.MAXIMISE)
-        self._outcomes = Outcomes(
-            self._history, workers=workers, improved=lambda *which: IMPROVED.get(which, 0)
-        )
         self._finished: list[IterationOutcome] = []
+        search = create_autospec(Search, instance=True)
+        search.improved.side_effect = lambda *which: IMPROVED.get(which, 0)
+        search.finish.side_effect = self._finished.append
+        history = RunHistory(direction=Direction.MAXIMISE)
+        self._state = RunState(history=history, search=search, workers=workers)
         first = Evaluation(score=0.5, failure=None)
         self.fold(Verdict(candidate=INITIAL, evaluation=first, program="x = 1\n"))
         for event in events:
             self.fold(event)
 
     def fold(self, event: Event) -> None:
-        self._history.fold(Recorded(session=0, elapsed=0.0, event=event))
-        self._finished += self._outcomes.fold(event)
+        self._state.fold(Recorded(session=0, elapsed=0.0, event=event))
 
     def finished(self) -> list[IterationOutcome]:
         """Return what has ended since the last time."""
-        finished, self._finished = self._finished, []
+        finished = [*self._finished]
+        self._finished.clear()
         return finished
 
     def open_islands(self) -> set[int]:
-        return {island for island in range(3) if self._outcomes.is_open(island)}
+        return {island for island in range(3) if self._state.is_open(island)}
 
 
 def call(iteration: int, *, k: int, island: int = 0) -> Call:

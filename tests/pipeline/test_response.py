@@ -20,8 +20,7 @@ from engine.core import (
 )
 from engine.inference import CallMisses
 from engine.pipeline import Request, Response
-from engine.pipeline.request import spread
-from engine.pipeline.response import FEWEST, allot
+from engine.pipeline.request import FEWEST, allot, spread
 from engine.prompts import Parsing
 from engine.syntax import read
 

@@ -8,29 +8,28 @@ from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction, Feature
 from engine.search.archive import Elites
-from engine.search.features import Cell
 
 # Cells: [0, 1), [1, 2), [2, 3) and [3, 4].
 FEATURES = (Feature(name="lag", low=0, high=4, bins=4),)
 
 
+def made(name: str, score: float, lag: float | None, iteration: int, index: int) -> Candidate:
+    cell = None if lag is None else (FEATURES[0].bin(lag),)
+    return Candidate(id=name, program="x", score=score, iteration=iteration, index=index, cell=cell)
+
+
 class Island:
-    """Elites, and the cells of the candidates that they are told."""
+    """Elites, and how they are told."""
 
     def __init__(self, *, direction: Direction = Direction.MAXIMISE) -> None:
-        self._cells: dict[str, Cell | None] = {}
-        self.elites = Elites(features=FEATURES, direction=direction, cells=self._cells)
-
-    def _made(self, name: str, score: float, lag: float | None) -> Candidate:
-        self._cells[name] = None if lag is None else (FEATURES[0].bin(lag),)
-        return Candidate(id=name, program="x", score=score)
+        self.elites = Elites(direction=direction)
 
     def receive(self, name: str, score: float, lag: float, *, iteration: int = -1) -> None:
-        self.elites.receive((iteration, 0, name), self._made(name, score, lag))
+        self.elites.receive(made(name, score, lag, iteration, 0))
 
     def tell(self, name: str, score: float, lag: float | None) -> None:
         iteration, index = map(int, name.split("."))
-        self.elites.tell((iteration, index, name), self._made(name, score, lag))
+        self.elites.tell(made(name, score, lag, iteration, index))
 
     @property
     def names(self) -> list[str]:
@@ -39,9 +38,9 @@ class Island:
 
 @pytest.fixture
 def island() -> Island:
-    made = Island()
-    made.receive("initial", 1.0, 0.5)
-    return made
+    island = Island()
+    island.receive("initial", 1.0, 0.5)
+    return island
 
 
 def test_a_parent_is_the_best_of_its_cell_as_soon_as_its_verdict_is_in(island: Island) -> None:

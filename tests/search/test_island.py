@@ -7,12 +7,12 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from births import born
 
-from engine.core import INITIAL, Candidate, Direction, Pending
+from engine.core import INITIAL, Candidate, Child, Direction, Pending
 from engine.search.island import Island
 from engine.search.parents import Draw, Offspring, ParentOutcome, ParentPolicy
 from engine.search.parents.power import PowerSettings
-from engine.search.population import FIRST_ITERATION, Entry
 from engine.search.widths import IterationOutcome, WidthPolicy
 from engine.search.widths.fixed import FixedWidth
 from engine.search.widths.turboevolve import TurboEvolveWidth
@@ -20,20 +20,22 @@ from engine.search.window import Window
 from engine.syntax import read
 
 
-def entry(name: str, *, program: str = "", parent: str = INITIAL, island: int = 0) -> Entry:
+def child(name: str, *, program: str = "") -> Child:
     iteration, index = map(int, name.split("."))
-    return Entry(
-        id=name,
-        program=read(program or f"x = {name}"),
-        iteration=iteration,
-        index=index,
-        island=island,
-        parent=parent,
+    made, _ = born(
+        id=name, program=read(program or f"x = {name}"), iteration=iteration, index=index
     )
+    return made
 
 
-def scored(of: Entry, score: float) -> Candidate:
-    return Candidate(id=of.id, program=of.program.text, score=score)
+def scored(of: Child, score: float) -> Candidate:
+    assert of.program is not None
+    text = of.program.text
+    return Candidate(id=of.id, program=text, score=score, iteration=of.iteration, index=of.index)
+
+
+def first(score: float) -> Candidate:
+    return Candidate(id=INITIAL, program="x = 0", score=score)
 
 
 def outcome(iteration: int, *, improved: int = 0) -> IterationOutcome:
@@ -71,7 +73,7 @@ def new_island(
 
 
 def grow(island: Island, name: str, score: float | None, *, program: str = "") -> None:
-    made = entry(name, program=program)
+    made = child(name, program=program)
     island.admit(made)
     island.tell(made, None if score is None else scored(made, score))
 
@@ -81,7 +83,7 @@ def ids(candidates: list[Candidate] | tuple[Candidate, ...]) -> list[str]:
 
 
 def test_candidates_and_pending_programs_stand_in_their_order_whatever_came_first() -> None:
-    entries = [entry(name) for name in ("2.0", "2.9", "2.10", "11.0")]
+    entries = [child(name) for name in ("2.0", "2.9", "2.10", "11.0")]
     for order in itertools.permutations(entries):
         island = new_island()
         for each in order:
@@ -103,14 +105,14 @@ def test_an_iteration_joins_the_window_when_it_is_over() -> None:
     island = new_island()
     grow(island, "3.1", 0.5)
     grow(island, "3.0", 0.25)
-    assert island.shown == ()
+    assert island.window.shown == ()
     island.finish(outcome(3))
-    assert ids(island.shown) == ["3.1"]
+    assert ids(island.window.shown) == ["3.1"]
     grow(island, "7.0", 0.125)
     grow(island, "7.1", None)
     island.finish(outcome(7))
     island.finish(outcome(9))  # of which no child was worth an evaluation
-    assert ids(island.shown) == ["3.1", "7.0"]
+    assert ids(island.window.shown) == ["3.1", "7.0"]
     assert island.finished == 3
 
 
@@ -119,15 +121,15 @@ def test_the_window_is_compacted_and_counted() -> None:
     for iteration in range(4):
         grow(island, f"{iteration}.0", iteration / 4)
         island.finish(outcome(iteration))
-    assert len(island.shown) == 2 and island.compactions == 1
+    assert len(island.window.shown) == 2 and island.window.compactions == 1
 
 
 def test_the_width_learns_from_finished_iterations() -> None:
     island = new_island(width=TurboEvolveWidth())
     for iteration in range(6):
-        assert island.k(iteration=iteration) == 5
+        assert island.width.k(iteration=iteration) == 5
         island.finish(outcome(iteration))
-    assert island.k(iteration=6) == 7
+    assert island.width.k(iteration=6) == 7
 
 
 @pytest.mark.parametrize("iteration", [4, 2])
@@ -142,15 +144,15 @@ def test_an_iteration_is_finished_once_and_in_order(iteration: int) -> None:
 def test_an_iteration_with_a_program_without_a_verdict_is_not_over() -> None:
     island = new_island()
     grow(island, "0.0", 0.5)
-    late = entry("0.1")
+    late = child("0.1")
     island.admit(late)
-    island.admit(entry("1.0"))  # of a speculative call; it waits for nothing
+    island.admit(child("1.0"))  # of a speculative call; it waits for nothing
     with pytest.raises(ValueError, match=r"iteration 0 is not over: 0\.1 has no verdict"):
         island.finish(outcome(0))
-    assert island.finished == 0 and island.shown == ()
+    assert island.finished == 0 and island.window.shown == ()
     island.tell(late, scored(late, 0.75))
     island.finish(outcome(0))
-    assert ids(island.shown) == ["0.1"]
+    assert ids(island.window.shown) == ["0.1"]
 
 
 # Guests.
@@ -158,24 +160,22 @@ def test_an_iteration_with_a_program_without_a_verdict_is_not_over() -> None:
 
 def test_the_initial_program_opens_the_window_and_is_never_sent() -> None:
     island = new_island()
-    first = Entry(id=INITIAL, program=read("x = 0"))
-    assert first.iteration == FIRST_ITERATION
-    island.begin_with(first, scored(first, 9.0))
+    island.begin_with(first(9.0))
     grow(island, "0.0", 0.5)
     assert ids(island.candidates) == [INITIAL, "0.0"]
-    assert ids(island.shown) == [INITIAL]
+    assert ids(island.window.shown) == [INITIAL]
     assert ids(island.migrants(5)) == ["0.0"]
 
 
 def test_a_guest_is_a_candidate_in_its_place_but_not_shown_and_not_sent_on() -> None:
     island = new_island()
     grow(island, "2.0", 0.5)
-    migrant = entry("1.3", island=1)
+    migrant = scored(child("1.3"), 9.0)
     for _ in range(2):  # the second time changes nothing
-        island.receive(migrant, scored(migrant, 9.0))
+        island.receive(migrant)
         assert ids(island.candidates) == ["1.3", "2.0"]
     island.finish(outcome(2))
-    assert ids(island.shown) == ["2.0"]
+    assert ids(island.window.shown) == ["2.0"]
     assert ids(island.migrants(5)) == ["2.0"]
     assert island.pending == () and island.finished == 1
 
@@ -230,15 +230,14 @@ class Listener:
 def test_the_parent_policy_learns_of_guests_and_of_iterations_that_are_over() -> None:
     listener = Listener()
     island = new_island(parents=listener)
-    first = Entry(id=INITIAL, program=read("x = 0"))
-    island.begin_with(first, scored(first, 0.0))
+    island.begin_with(first(0.0))
     for name, score in (("1.2", 0.5), ("1.0", None)):  # in whatever order they finish
         grow(island, name, score)
     assert listener.told == []
     island.finish(outcome(1))
-    migrant = entry("2.0", island=3)
+    migrant = scored(child("2.0"), 0.25)
     for _ in range(2):
-        island.receive(migrant, scored(migrant, 0.25))
+        island.receive(migrant)
     island.finish(outcome(4))  # all its children were refused
     children = (Offspring(id="1.0", score=None), Offspring(id="1.2", score=0.5))
     assert listener.told == [
@@ -260,19 +259,18 @@ def improved(island: Island, iteration: int, *scores: float | None) -> int:
 
 
 def test_without_an_archive_better_is_better_than_all_that_the_island_made_before() -> None:
-    island, first = new_island(), Entry(id=INITIAL, program=read("x = 0"))
-    island.begin_with(first, scored(first, 0.5))
+    island = new_island()
+    island.begin_with(first(0.5))
     # Siblings are compared with what was there before them.
     assert improved(island, 0, 0.75, None, 0.625, 0.5) == 2
     assert improved(island, 1, 0.625, 0.75) == 0
-    sent = entry("2.0", island=1)
-    island.receive(sent, scored(sent, 0.9))  # made elsewhere
+    island.receive(scored(child("2.0"), 0.9))  # made elsewhere
     assert improved(island, 3, 0.8, 0.7) == 1
 
 
 def test_less_is_better_where_the_score_is_minimised() -> None:
-    island, first = new_island(direction=Direction.MINIMISE), Entry(id=INITIAL, program=read("x"))
-    island.begin_with(first, scored(first, 0.5))
+    island = new_island(direction=Direction.MINIMISE)
+    island.begin_with(first(0.5))
     assert improved(island, 0, 0.75, 0.25) == 1
 
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction
-from engine.search.parents import ParentSettings, best_of, normalised
+from engine.search.parents import ParentSettings
 from engine.search.parents.hybrid import HybridSettings
+from engine.search.roster import best_of, normalised
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 WEIGHTED = HybridSettings(policy="hybrid", p_elite=0.0, p_uniform=0.0, gamma=1.0, epsilon=0.001)

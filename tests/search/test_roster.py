@@ -9,18 +9,16 @@ from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction
 from engine.search.race import hashes_of
-from engine.search.roster import Place, Roster
-
-Placed = tuple[Place, Candidate]
+from engine.search.roster import Roster
 
 
-def placed(iteration: int, index: int, score: float, length: int) -> Placed:
+def placed(iteration: int, index: int, score: float, length: int) -> Candidate:
     name = f"{iteration}.{index}"
-    return (iteration, index, name), Candidate(id=name, program="x" * length, score=score)
+    return Candidate(id=name, program="x" * length, score=score, iteration=iteration, index=index)
 
 
 @st.composite
-def some(draw: st.DrawFn, least: int = 0) -> list[Placed]:
+def some(draw: st.DrawFn, least: int = 0) -> list[Candidate]:
     """Return candidates with places of their own, in any order."""
     places = st.tuples(st.integers(0, 12), st.integers(0, 12))
     chosen = draw(st.lists(places, unique=True, min_size=least, max_size=150))
@@ -29,8 +27,10 @@ def some(draw: st.DrawFn, least: int = 0) -> list[Placed]:
 
 
 @given(some())
-def test_candidates_and_their_arrays_stand_in_the_order_of_their_places(each: list[Placed]) -> None:
-    roster, expected = Roster(each), [candidate for _, candidate in sorted(each)]
+def test_candidates_and_their_arrays_stand_in_the_order_of_their_places(
+    each: list[Candidate],
+) -> None:
+    roster, expected = Roster(each), sorted(each, key=lambda one: one.place)
     assert [*roster] == expected == [roster[place] for place in range(len(roster))]
     assert roster.scores.tolist() == [candidate.score for candidate in expected]
     assert np.array_equal(roster.hashes, hashes_of([candidate.id for candidate in expected]))
@@ -38,24 +38,24 @@ def test_candidates_and_their_arrays_stand_in_the_order_of_their_places(each: li
 
 @given(some(least=1), st.sampled_from(Direction))
 def test_the_best_is_the_shortest_of_equal_ones_and_of_those_the_first(
-    each: list[Placed], direction: Direction
+    each: list[Candidate], direction: Direction
 ) -> None:
     sign = 1 if direction is Direction.MINIMISE else -1
-    _, best = min(each, key=lambda one: (sign * one[1].score, len(one[1].program), one[0]))
+    best = min(each, key=lambda one: (sign * one.score, len(one.program), one.place))
     assert Roster(each).best(direction) == best
 
 
 @given(some(least=1), st.data())
 def test_without_one_of_them_it_is_the_roster_of_the_others(
-    each: list[Placed], data: st.DataObject
+    each: list[Candidate], data: st.DataObject
 ) -> None:
     one = data.draw(st.sampled_from(each))
     whole, others = Roster(each), Roster([other for other in each if other != one])
-    rest = whole.without(one[1].id)
+    rest = whole.without(one.id)
     assert [*rest] == [*others] and len(whole) == len(each)
     assert rest.scores.tolist() == others.scores.tolist()
     assert np.array_equal(rest.hashes, others.hashes)
-    rest.add(*one)
+    rest.add(one)
     assert [*rest] == [*whole]
     assert whole.without("nobody") is whole
 

@@ -10,11 +10,14 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from births import born
 
 from engine.core import (
     INITIAL,
     Attempt,
+    Call,
     Candidate,
+    Child,
     Direction,
     Evaluation,
     Failure,
@@ -24,7 +27,6 @@ from engine.core import (
 )
 from engine.search.choice import Choice
 from engine.search.parents.hybrid import HybridSettings
-from engine.search.population import Entry
 from engine.search.search import Search
 from engine.search.widths import WIDTHS, IterationOutcome, WidthSettings
 from engine.settings import (
@@ -70,11 +72,9 @@ def program(number: int) -> str:
     return f"def f(x):\n    return x * {number}\n"
 
 
-def entry(number: int, *, every: int = 3) -> Entry:
+def child(number: int, *, every: int = 3) -> tuple[Child, Call]:
     """Return the ``number``-th program; the parent of each is the first."""
-    if number == 0:
-        return Entry(id=INITIAL, program=read(program(0)))
-    return Entry(
+    return born(
         id=f"c{number}",
         program=read(program(number)),
         iteration=(number - 1) // every,
@@ -116,12 +116,13 @@ def search_with(
 ) -> Search:
     """Return a search that was told ``scores``; ``every`` children make an iteration."""
     search = new_search(settings=settings, prompts=prompts, direction=direction, seed=seed)
-    for number in order or range(len(scores)):
-        search.admit(entry(number, every=every))
-    for number in order or range(len(scores)):
+    search.begin_with(INITIAL, read(program(0)), score=scores[0])
+    numbers = [number for number in order or range(len(scores)) if number]
+    for number in numbers:
+        search.admit(*child(number, every=every))
+    for number in numbers:
         score = scores[number]
-        name = INITIAL if number == 0 else f"c{number}"
-        search.tell(name, FAILED if score is None else valid(score))
+        search.tell(f"c{number}", FAILED if score is None else valid(score))
     for iteration in range((len(scores) - 1) // every):
         search.finish(outcome(iteration))
     return search
@@ -176,7 +177,7 @@ def test_telling_and_admitting_again_changes_nothing() -> None:
     search.tell("c1", valid(100.0))
     search.tell("c2", valid(100.0))
     search.tell("c3", FAILED)
-    search.admit(Entry(id="c4", program=read(program(1000)), iteration=0, parent="c1"))
+    search.admit(*born(id="c4", program=read(program(1000)), iteration=0, parent="c1"))
     assert asked(search) == asked(search_with(SCORES))
 
 
@@ -192,7 +193,7 @@ def test_what_is_pending_changes_nothing_else_of_what_is_asked() -> None:
     for name in names:
         number = int(name[-1])
         search.admit(
-            Entry(
+            *born(
                 id=name,
                 program=read(program(50 + number)),
                 iteration=2,
@@ -209,7 +210,7 @@ def test_what_is_pending_changes_nothing_else_of_what_is_asked() -> None:
 
 def test_a_run_that_shows_no_others_shows_no_pending_ones() -> None:
     search = search_with(SCORES, prompts=replace(STABLE, history_tokens=0))
-    search.admit(Entry(id="2.0", program=read(program(50)), iteration=2, parent=INITIAL))
+    search.admit(*born(id="2.0", program=read(program(50)), iteration=2, parent=INITIAL))
     assert {each.pending for each in asked(search)} == {()}
 
 
@@ -237,8 +238,7 @@ def test_there_is_nothing_to_ask_before_a_valid_program_is_known() -> None:
     search = new_search()
     with pytest.raises(ValueError, match="nothing to start from"):
         search.ask(0, island=0)
-    search.admit(Entry(id=INITIAL, program=read(program(0))))
-    search.tell(INITIAL, FAILED)
+    search.begin_with(INITIAL, read(program(0)), score=None)
     with pytest.raises(ValueError, match="nothing to start from"):
         search.ask(0, island=0)
 
@@ -301,7 +301,7 @@ def test_a_stable_history_is_compacted_and_says_so() -> None:
 def test_a_stable_history_takes_an_iteration_in_when_it_is_finished() -> None:
     search = search_with(SCORES, prompts=replace(STABLE, history_tokens=9))
     before = search.ask(9, island=0)
-    search.admit(Entry(id="2.0", program=read(program(50)), iteration=2, parent=INITIAL))
+    search.admit(*born(id="2.0", program=read(program(50)), iteration=2, parent=INITIAL))
     search.tell("2.0", valid(99.0))
     assert search.ask(9, island=0).history == before.history
     best = search.eligible(0).best(Direction.MAXIMISE)
@@ -365,7 +365,7 @@ def test_children_that_are_worth_no_evaluation_are_refused_with_the_reason() -> 
     assert refusal("import numpy as np\ndef f(x):\n    return np.no(x)\n") is Refusal.UNDEFINED
     assert refusal(program(99)) is None
 
-    search.admit(Entry(id="new", program=read(program(99)), iteration=5, parent="c1"))
+    search.admit(*born(id="new", program=read(program(99)), iteration=5, parent="c1"))
     assert refusal(program(99)) is Refusal.DUPLICATE  # before its verdict is in
 
 
@@ -380,8 +380,7 @@ def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> S
     """Return a search with failed and valid children of two parents, told in ``order``."""
     settings = replace(SETTINGS, failures=failures)
     search = new_search(settings=settings, seed=seed)
-    search.admit(Entry(id=INITIAL, program=read(program(0))))
-    search.tell(INITIAL, valid(0.5))
+    search.begin_with(INITIAL, read(program(0)), score=0.5)
     children = [
         ("1.0", INITIAL, failed("a")),
         ("1.1", "0.0", failed("b")),
@@ -395,7 +394,7 @@ def search_with_failures(order: list[int], *, failures: int, seed: int = 7) -> S
         iteration, index = map(int, name.split("."))
         text = program(place + 2)
         search.admit(
-            Entry(id=name, program=read(text), iteration=iteration, index=index, parent=parent)
+            *born(id=name, program=read(text), iteration=iteration, index=index, parent=parent)
         )
     search.tell("0.0", valid(0.6))
     for place in order:
@@ -457,8 +456,7 @@ def test_an_attempt_has_its_program_and_its_verdict_the_first_one_told() -> None
 @pytest.mark.parametrize(("kind", "first"), [("fixed", {4}), ("turboevolve", {5})])
 def test_the_width_policy_says_how_many_children(kind: str, first: set[int]) -> None:
     search = new_search(width=WIDTHS.read({"policy": kind}))
-    search.admit(Entry(id=INITIAL, program=read(program(0))))
-    search.tell(INITIAL, valid(0.5))
+    search.begin_with(INITIAL, read(program(0)), score=0.5)
     assert {search.ask(iteration, island=0).k for iteration in range(5)} == first
     for iteration in range(6):
         search.finish(outcome(iteration))
@@ -467,8 +465,7 @@ def test_the_width_policy_says_how_many_children(kind: str, first: set[int]) -> 
 
 def test_the_cost_aware_width_stays_between_its_bounds() -> None:
     search = new_search(width=WIDTHS.read({"policy": "cost_aware", "k_min": 2, "k_max": 6}))
-    search.admit(Entry(id=INITIAL, program=read(program(0))))
-    search.tell(INITIAL, valid(0.5))
+    search.begin_with(INITIAL, read(program(0)), score=0.5)
     for iteration in range(40):
         assert 2 <= search.ask(iteration, island=0).k <= 6
         search.finish(outcome(iteration, improved=iteration % 2))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from births import born
 
 from engine import config
 from engine.core import INITIAL, Direction, Evaluation, Failure, Feature
 from engine.search.features import cell_of
-from engine.search.population import Entry
 from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.syntax import read
@@ -38,9 +39,14 @@ def new_search(*, features: Sequence[Feature] | None = FEATURES, every: int = 0)
         size=len,
         features=features,
     )
-    search.admit(Entry(id=INITIAL, program=read("def f(x):\n    return x\n")))
-    tell(search, INITIAL, valid(0.5, lag=0.0))
+    begin_with(search, INITIAL, "def f(x):\n    return x\n", valid(0.5, lag=0.0))
     return search
+
+
+def begin_with(search: Search, name: str, text: str, evaluation: Evaluation, **where: Any) -> None:
+    program = read(text)
+    cell = cell_of(read("x"), evaluation, features=search.features)
+    search.begin_with(name, program, score=evaluation.score, cell=cell, **where)
 
 
 def tell(search: Search, name: str, evaluation: Evaluation, *, program: str = "x") -> None:
@@ -56,7 +62,7 @@ def admit(search: Search, name: str, *, island: int = 0, program: str = "") -> N
     iteration, index = map(int, name.split("."))
     text = program or f"def f(x):\n    return x * {iteration} + {index}\n"
     search.admit(
-        Entry(
+        *born(
             id=name,
             program=read(text),
             iteration=iteration,
@@ -115,8 +121,10 @@ def test_what_is_shown_refused_and_sent_on_is_as_without_an_archive() -> None:
         grow(each, "0.1", 0.45, lag=0.5)
         finish(each, 0)
     asked, plain = (each.ask(1, island=0, parent_id=INITIAL) for each in (search, without))
-    assert asked.history == plain.history and len(asked.history) == 2
-    assert search.programs(0) == without.programs(0)
+    shown, shown_without = ([c.id for c in each.history] for each in (asked, plain))
+    assert shown == shown_without and len(shown) == 2
+    others, others_without = ([c.id for c in each.programs(0)] for each in (search, without))
+    assert others == others_without
     assert parents(search, island=1) == {INITIAL}  # 0.1 came, and has no cell there
     assert [each.id for each in search.programs(1)] == [INITIAL, "0.1"]
 
@@ -126,9 +134,8 @@ def test_guests_become_parents_where_they_have_a_cell() -> None:
     grow(search, "0.0", 0.4, lag=1.5)
     finish(search, 0)
     assert parents(search, island=1) == {INITIAL, "0.0"}
-    seed = Entry(id="pool.0", program=read("def f(x):\n    return 7\n"), index=1, islands=(1,))
-    search.admit(seed)
-    tell(search, "pool.0", valid(0.6, lag=1.0))
+    seed = "def f(x):\n    return 7\n"
+    begin_with(search, "pool.0", seed, valid(0.6, lag=1.0), index=1, islands=(1,))
     assert parents(search, island=1) == {INITIAL, "pool.0"}
     assert parents(search, island=0) == {INITIAL, "0.0"}
 

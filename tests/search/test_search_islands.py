@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
+from births import born
 
-from engine.core import INITIAL, Direction, Evaluation, Failure, Proposal, Refusal
+from engine.core import INITIAL, Call, Child, Direction, Evaluation, Failure, Proposal, Refusal
 from engine.search.parents.hybrid import HybridSettings
-from engine.search.population import Entry
 from engine.search.search import Search
 from engine.search.widths import WIDTHS, IterationOutcome, WidthSettings
 from engine.settings import (
@@ -64,8 +64,7 @@ def new_search(
         seed=5,
         size=lambda _: 1,
     )
-    search.admit(Entry(id=INITIAL, program=read("def f(x):\n    return x\n")))
-    search.tell(INITIAL, Evaluation(score=0.5, failure=None))
+    search.begin_with(INITIAL, read("def f(x):\n    return x\n"), score=0.5)
     return search
 
 
@@ -75,8 +74,8 @@ def verdict(score: float | None) -> Evaluation:
     return Evaluation(score=score, failure=None)
 
 
-def child(iteration: int, index: int, *, island: int, parent: str = INITIAL) -> Entry:
-    return Entry(
+def child(iteration: int, index: int, *, island: int, parent: str = INITIAL) -> tuple[Child, Call]:
+    return born(
         id=f"{iteration}.{index}",
         program=read(f"def f(x):\n    return x * {iteration} + {index}\n"),
         iteration=iteration,
@@ -111,8 +110,8 @@ def iterate(
     """Tell a whole iteration."""
     for index, score in enumerate(scores):
         made = child(iteration, index, island=island, parent=parent)
-        search.admit(made)
-        search.tell(made.id, verdict(score))
+        search.admit(*made)
+        search.tell(made[0].id, verdict(score))
     search.finish(outcome(iteration, island=island))
 
 
@@ -153,7 +152,7 @@ def test_nothing_that_is_told_of_an_island_changes_what_another_asks() -> None:
     before = [each for each in asked(search) if each.island == 1]
     for iteration in range(1, 9):
         iterate(search, iteration, 0.9, None, None, island=0)
-    search.admit(child(9, 0, island=0))
+    search.admit(*child(9, 0, island=0))
     assert [each for each in asked(search) if each.island == 1] == before
 
 
@@ -178,15 +177,15 @@ def test_each_island_has_a_width_of_its_own() -> None:
 def test_pending_programs_are_those_of_the_island() -> None:
     search = new_search(count=2)
     for name in ((3, 1, 0), (2, 0, 1), (3, 0, 0), (1, 2, 0)):
-        search.admit(child(*name[:2], island=name[2]))
+        search.admit(*child(*name[:2], island=name[2]))
     waiting = [[each.id for each in search.ask(9, island=i).pending] for i in range(2)]
     assert waiting == [["1.2", "3.0", "3.1"], ["2.0"]]
 
 
 def test_a_duplicate_is_recognised_over_all_islands() -> None:
     search = new_search(count=2)
-    made = child(0, 0, island=1)
-    search.admit(made)
+    made, call = child(0, 0, island=1)
+    search.admit(made, call)
     parent = search.ask(0, island=0).parent
     assert search.refusal(made.program, parent=parent.id) is Refusal.DUPLICATE
 
@@ -197,7 +196,7 @@ def test_an_island_that_is_not_there_is_an_error(island: int) -> None:
     before = asked(search)
     for call in (
         lambda: search.ask(0, island=island),
-        lambda: search.admit(child(0, 0, island=island)),
+        lambda: search.admit(*child(0, 0, island=island)),
     ):
         with pytest.raises(ValueError, match=f"no island {island}; there are 2"):
             call()
@@ -251,7 +250,7 @@ def test_a_migrants_lineage_and_its_heirs_lead_back_to_its_own_island() -> None:
     search = new_search(count=2, every=1, layout="transcript")
     iterate(search, 0, None, 0.7, island=0)
     iterate(search, 1, None, 0.8, island=0, parent="0.1")
-    search.admit(child(2, 0, island=1, parent="1.1"))
+    search.admit(*child(2, 0, island=1, parent="1.1"))
     search.tell("2.0", verdict(0.9))
     proposal = search.ask(9, island=1, parent_id="2.0")
     assert [turn.candidate.id for turn in proposal.lineage] == [INITIAL, "0.1", "1.1"]
@@ -264,16 +263,16 @@ def test_a_migrants_lineage_and_its_heirs_lead_back_to_its_own_island() -> None:
 
 @dataclass(frozen=True)
 class Event:
-    """What the search is told of an island: an entry, a verdict, or that an iteration is over."""
+    """What the search is told of an island: a child, a verdict, or that an iteration is over."""
 
     island: int
-    entry: Entry | None = None
+    made: tuple[Child, Call] | None = None
     told: tuple[str, Evaluation] | None = None
     outcome: IterationOutcome | None = None
 
     def tell(self, search: Search) -> None:
-        if self.entry is not None:
-            search.admit(self.entry)
+        if self.made is not None:
+            search.admit(*self.made)
         if self.told is not None:
             search.tell(*self.told)
         if self.outcome is not None:
@@ -289,10 +288,11 @@ def history_of(rng: random.Random, *, count: int, iterations: int) -> list[list[
         events, valid = [], []
         parent = rng.choice(parents[island])
         for index in range(K):
-            entry = child(iteration, index, island=island, parent=parent)
+            born_now = child(iteration, index, island=island, parent=parent)
+            name = born_now[0].id
             score = rng.choice([None, *(number / 8 for number in range(9))])
-            events += [Event(island, entry=entry), Event(island, told=(entry.id, verdict(score)))]
-            valid += [entry.id] if score is not None else []
+            events += [Event(island, made=born_now), Event(island, told=(name, verdict(score)))]
+            valid += [name] if score is not None else []
         parents[island] += valid
         made[island].append([*events, Event(island, outcome=outcome(iteration, island=island))])
     return made

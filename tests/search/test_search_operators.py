@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from births import born, made_call
 
 from engine.core import INITIAL, Direction, Evaluation, Failure, Proposal
 from engine.search.choice import Choice
 from engine.search.parents import ParentSettings
 from engine.search.parents.hybrid import HybridSettings
-from engine.search.population import RECENT, Entry
+from engine.search.population import RECENT
 from engine.search.search import Search
 from engine.search.widths import WIDTHS, IterationOutcome
 from engine.settings import (
@@ -60,8 +61,7 @@ class Told:
             seed=3,
             size=lambda _: 1,
         )
-        self.search.admit(Entry(id=INITIAL, program=read("x = 0\n")))
-        self.search.tell(INITIAL, Evaluation(score=0.5, failure=None))
+        self.search.begin_with(INITIAL, read("x = 0\n"), score=0.5)
 
     def child(
         self,
@@ -77,7 +77,7 @@ class Told:
     ) -> None:
         iteration, index = map(int, name.split("."))
         self.search.admit(
-            Entry(
+            *born(
                 id=name,
                 program=read(f"x = {iteration} + {index}\n"),
                 iteration=iteration,
@@ -95,7 +95,7 @@ class Told:
         self.search.tell(name, bad if score is None else good)
 
     def iterate(self, iteration: int, operator: str, *scores: float | None) -> None:
-        self.search.begin(iteration, island=0, operator=operator, repairs=None)
+        self.search.begin(made_call(iteration, operator=operator))
         for index, score in enumerate(scores):
             self.child(f"{iteration}.{index}", score, operator=operator)
         self.search.finish(
@@ -208,10 +208,10 @@ def test_the_last_failed_attempt_is_repaired_once() -> None:
         assert each.repairs is not None and each.repairs.evaluation.message == "no 1.1"
         assert each.repairs.program == "x = 1 + 1\n"
         assert each.failures == () and each.partner is None  # it is not shown twice
-    told.search.begin(2, island=0, operator="repair", repairs="1.1")
+    told.search.begin(made_call(2, operator="repair", repairs="1.1"))
     assert repaired(told) == {"1.0"}
     assert {each.parent.id for each in told.asked() if each.repairs is not None} == {"0.0"}
-    told.search.begin(3, island=0, operator="repair", repairs="1.0")
+    told.search.begin(made_call(3, operator="repair", repairs="1.0"))
     assert {each.operator for each in told.asked()} == {"rewrite"}
 
 
@@ -221,7 +221,7 @@ def test_some_failures_are_not_to_be_repaired() -> None:
     told.child("0.1", None, island=1)
     assert repaired(told) == set() and repaired(told, island=1) == {"0.1"}
     told.child("1.0", None)
-    told.search.begin(2, island=0, operator="repair", repairs="1.0")
+    told.search.begin(made_call(2, operator="repair", repairs="1.0"))
     told.child("2.0", None, operator="repair", repairs="1.0")
     assert repaired(told) == set()  # one retry
     told.child("3.0", None, failure=Failure.TIMEOUT)
@@ -235,7 +235,7 @@ def test_the_search_for_one_to_repair_does_not_go_back_for_ever() -> None:
         told.child(name, None)
     for number in range(RECENT):
         assert repaired(told) == {names[-1 - number]}
-        told.search.begin(50 + number, island=0, operator="repair", repairs=names[-1 - number])
+        told.search.begin(made_call(50 + number, operator="repair", repairs=names[-1 - number]))
     assert repaired(told) == set()
 
 
@@ -260,7 +260,7 @@ def test_the_other_attempts_at_the_parent_are_shown_beside_the_broken_one() -> N
     proposal = told.search.ask(5, island=0)
     assert proposal.repairs_id == "0.4"
     assert [each.id for each in proposal.failures] == ["0.1", "0.2", "0.3"]
-    told.search.begin(5, island=0, operator="repair", repairs="0.4")
+    told.search.begin(made_call(5, operator="repair", repairs="0.4"))
     told.child("5.0", 0.8, operator="repair", repairs="0.4")
     told.child("6.0", 0.9, operator="crossover", partner="5.0")
     choice = Choice(parent="5.0", rule="elite", operator="rewrite", k=1)

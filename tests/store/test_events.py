@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.core import Evaluation, Failure, Miss, Program, Refusal, SwitchedOff
 from engine.store import Call, Child, Event, GivenUp, Session, Verdict
-from engine.store.events import decode, encode
+from engine.store.log import decode, encode
 
 # A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

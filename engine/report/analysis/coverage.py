@@ -13,10 +13,10 @@ runs are those that they recorded. Otherwise it is the archive of ``search.archi
 from collections.abc import Sequence
 from typing import Any
 
-from engine.core import INITIAL, Feature
+from engine.core import INITIAL, Cell, Feature
 from engine.report.analysis.figures import Table, mean, median
 from engine.report.analysis.runs import RunRecord
-from engine.search.features import Cell, cell_of, dimensions
+from engine.search.features import cell_of, dimensions
 from engine.store import Verdict
 from engine.syntax import read
 

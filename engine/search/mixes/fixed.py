@@ -1,10 +1,8 @@
 """Fixed: each operator in proportion to its weight, whatever became of its calls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
-from engine.search.mixes.policy import MIXES, Mix, MixSettings, drawn
+from engine.search.mixes import MIXES, Mix, MixSettings, drawn
 from engine.section import section
 
 
@@ -13,7 +11,7 @@ from engine.section import section
 class FixedSettings(MixSettings):
     """No parameters."""
 
-    def make(self, *, weights: Mapping[str, float]) -> FixedMix:
+    def make(self, *, weights: Mapping[str, float]) -> "FixedMix":
         """Return the mix of an island."""
         return FixedMix(weights)
 

@@ -17,13 +17,11 @@ none, the operator that is chosen while a call's verdicts are out is mostly the 
 when they are in.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from engine.search.mixes.policy import MIXES, Mix, MixSettings, drawn
+from engine.search.mixes import MIXES, Mix, MixSettings, drawn
 from engine.section import section
 
 _HALVINGS = 50  # of an interval inside [0, 1], until it is as short as the numbers are exact
@@ -34,7 +32,7 @@ _HALVINGS = 50  # of an interval inside [0, 1], until it is as short as the numb
 class KlUcbSettings(MixSettings):
     """No parameters."""
 
-    def make(self, *, weights: Mapping[str, float]) -> KlUcb:
+    def make(self, *, weights: Mapping[str, float]) -> "KlUcb":
         """Return the mix of an island, with no call."""
         return KlUcb(weights)
 

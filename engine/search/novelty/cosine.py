@@ -7,8 +7,6 @@ kind of vectors: n-grams of syntax (``engine.embedding``) lie further apart than
 language model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +14,7 @@ from pydantic import Field
 
 from engine.core import Candidate, Pending
 from engine.embedding import Vectors, embed
-from engine.search.novelty.policy import NOVELTY, NoveltySettings
+from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.section import Number, section
 from kernels.cosine import cosines
 
@@ -32,7 +30,7 @@ class CosineSettings(NoveltySettings):
 
     threshold: Number = Field(default=0.99, gt=0, lt=1)
 
-    def make(self) -> Cosine:
+    def make(self) -> "Cosine":
         """Return the rule."""
         return Cosine(threshold=self.threshold)
 

@@ -1,23 +1,103 @@
-"""Parents: whom an iteration changes. A file for each policy; ``policy`` has their contract."""
+"""The contract of the parent policies: whom to change next, learnt from what became of others.
 
-from engine.search.parents.policy import (
-    PARENTS,
-    Draw,
-    Offspring,
-    ParentOutcome,
-    ParentPolicy,
-    ParentSettings,
-)
-from engine.search.parents.scores import best_of, normalised, rank
+A policy belongs to one island. Its state is a fold over what it was told, in the order of the log:
+no clock, no generator that is carried on. All chance comes from the two numbers of a choice, so
+a policy that is told a log again chooses as the one that wrote it.
 
-__all__ = [
-    "PARENTS",
-    "Draw",
-    "Offspring",
-    "ParentOutcome",
-    "ParentPolicy",
-    "ParentSettings",
-    "best_of",
-    "normalised",
-    "rank",
-]
+Covers: the interface, and what an iteration says of its parent. Does not cover any policy, or who
+counts as a candidate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.core import Candidate, Direction
+from engine.registry import Policies, Policy
+from engine.section import section
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offspring:
+    """A child as its verdict left it.
+
+    Attributes:
+        id: the candidate's.
+        score: None if it got none.
+    """
+
+    id: str
+    score: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentOutcome:
+    """What became of a parent in one iteration; its verdicts are all in.
+
+    Attributes:
+        iteration: its number, from 0; an island's own have gaps where others' are.
+        parent: id of the candidate that was changed.
+        children: in the order of their places; may be none.
+    """
+
+    iteration: int
+    parent: str
+    children: tuple[Offspring, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draw:
+    """Whom a policy has chosen.
+
+    Attributes:
+        candidate: the parent.
+        rule: which of the policy's ways led to it; the policy's name where there is one way.
+    """
+
+    candidate: Candidate
+    rule: str
+
+
+class ParentPolicy:
+    """Whom each iteration of one island changes."""
+
+    def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
+        """Choose one of ``candidates``, given what was told; asking again changes nothing.
+
+        With the same ``u`` and ``key`` the choice depends on the candidates as little as the
+        policy allows (``engine.search.race``).
+
+        Args:
+            candidates: whom to choose among, at least one; their order matters only between those
+                that are equal in score and length.
+            u: uniform on [0, 1); says which way is taken where a policy has several.
+            key: of all other draws, from 0 to 2^64 - 1.
+        """
+        raise NotImplementedError
+
+    def receive(self, candidate: Candidate) -> None:
+        """Take in a migrant: a program that the island began with, or that another one sent.
+
+        A policy that has no method of its own learns nothing from it.
+        """
+
+    def tell(self, outcome: ParentOutcome) -> None:
+        """Take in what became of a parent, once, in the order of the island's iterations.
+
+        A policy that has no method of its own learns nothing from it.
+        """
+
+
+@section
+class ParentSettings(Policy):
+    """A policy for parents as it is configured, under ``search.parent``."""
+
+    def make(self, *, direction: Direction) -> ParentPolicy:
+        """Return the policy of an island that was told nothing.
+
+        Args:
+            direction: of the scores.
+        """
+        raise NotImplementedError
+
+
+PARENTS = Policies(ParentSettings, package=__package__, group="brood.parents")

@@ -33,8 +33,6 @@ Covers: one island. Does not cover the paper's choice between islands, or what i
 its mode.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -47,15 +45,15 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import (
+from engine.search.parents import (
     PARENTS,
     Draw,
     ParentOutcome,
     ParentPolicy,
     ParentSettings,
 )
-from engine.search.parents.scores import hashes_of, rank
 from engine.search.race import winner
+from engine.search.roster import hashes_of, rank
 from engine.section import Number, Share, require, section
 
 EXPLOIT_SHARE = 0.7
@@ -89,7 +87,7 @@ class AdaEvolveSettings(ParentSettings):
         require(least <= most, "intensity_max", most, must_be)
         return self
 
-    def make(self, *, direction: Direction) -> AdaEvolve:
+    def make(self, *, direction: Direction) -> "AdaEvolve":
         """Return the policy of an island without a program."""
         return AdaEvolve(self, direction=direction)
 

@@ -13,18 +13,16 @@ changes only to a new candidate. A weighted choice also changes if a new best or
 the s_i of the others so much that another one wins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self
 
 from pydantic import model_validator
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import PARENTS, Draw, ParentPolicy, ParentSettings
+from engine.search.parents import PARENTS, Draw, ParentPolicy, ParentSettings
 from engine.search.parents.power import Exponent, Floor, power
-from engine.search.parents.scores import best_of, hashes_of, normalised
 from engine.search.race import winner
+from engine.search.roster import best_of, hashes_of, normalised
 from engine.section import Share, require, section
 
 
@@ -51,7 +49,7 @@ class HybridSettings(ParentSettings):
         require(fits, "p_uniform", self.p_uniform, "at most 1 - search.parent.p_elite")
         return self
 
-    def make(self, *, direction: Direction) -> Hybrid:
+    def make(self, *, direction: Direction) -> "Hybrid":
         """Return the policy of an island."""
         return Hybrid(self, direction=direction)
 

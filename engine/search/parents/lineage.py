@@ -6,11 +6,9 @@ its own tree.
 Covers: parents and ancestors. Does not cover scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from engine.search.parents.policy import ParentOutcome
+from engine.search.parents import ParentOutcome
 
 
 class Lineage:

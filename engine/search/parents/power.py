@@ -6,8 +6,6 @@ are 1. The best has s_i = 1, so with eps at most 1 the weights have a finite sum
 gamma is. gamma = 0 is a uniform choice, gamma = 1 fitness-proportional selection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -16,9 +14,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import PARENTS, Draw, ParentPolicy, ParentSettings
-from engine.search.parents.scores import hashes_of, normalised
+from engine.search.parents import PARENTS, Draw, ParentPolicy, ParentSettings
 from engine.search.race import winner
+from engine.search.roster import hashes_of, normalised
 from engine.section import Number, section
 
 Exponent = Annotated[Number, Field(ge=0)]
@@ -38,7 +36,7 @@ class PowerSettings(ParentSettings):
     gamma: Exponent = 3.0
     epsilon: Floor = 0.001
 
-    def make(self, *, direction: Direction) -> Power:
+    def make(self, *, direction: Direction) -> "Power":
         """Return the policy of an island."""
         return Power(self, direction=direction)
 

@@ -21,8 +21,6 @@ program, then the first.
 There is no chance in it, so ``u`` and ``key`` do not matter.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -32,15 +30,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import (
+from engine.search.parents import (
     PARENTS,
     Draw,
     ParentOutcome,
     ParentPolicy,
     ParentSettings,
 )
-from engine.search.parents.scores import best_of, ranks, scores_of
+from engine.search.parents.lineage import Lineage
+from engine.search.roster import best_of, ranks, scores_of
 from engine.section import Number, section
 
 LEAST_RANGE = 1e-6
@@ -58,7 +56,7 @@ class PuctSettings(ParentSettings):
 
     exploration: Number = Field(default=1.0, ge=0)
 
-    def make(self, *, direction: Direction) -> Puct:
+    def make(self, *, direction: Direction) -> "Puct":
         """Return the policy of an island, with no call counted."""
         return Puct(self, direction=direction)
 

@@ -12,8 +12,6 @@ is there: where most scores are equal, differences far below 1e-6 do not count.
 All children that were told count, also those without a score: each was an attempt.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -22,15 +20,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents.policy import (
+from engine.search.parents import (
     PARENTS,
     Draw,
     ParentOutcome,
     ParentPolicy,
     ParentSettings,
 )
-from engine.search.parents.scores import hashes_of, scores_of
 from engine.search.race import winner
+from engine.search.roster import hashes_of, scores_of
 from engine.section import Number, section
 
 LEAST_DEVIATION = 1e-6
@@ -48,7 +46,7 @@ class ShinkaSettings(ParentSettings):
 
     sharpness: Number = Field(default=10.0, ge=0)
 
-    def make(self, *, direction: Direction) -> Shinka:
+    def make(self, *, direction: Direction) -> "Shinka":
         """Return the policy of an island, with no parent tried."""
         return Shinka(self, direction=direction)
 

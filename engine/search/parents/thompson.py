@@ -33,8 +33,6 @@ Each draw comes from the inverse of its distribution at a hash of the key and th
 it does not depend on other programs but through what is known of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,16 +41,16 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from engine.core import Candidate, Direction
-from engine.search.parents.lineage import Lineage
-from engine.search.parents.policy import (
+from engine.search.parents import (
     PARENTS,
     Draw,
     ParentOutcome,
     ParentPolicy,
     ParentSettings,
 )
-from engine.search.parents.scores import scaled
+from engine.search.parents.lineage import Lineage
 from engine.search.race import hashes_of, uniforms
+from engine.search.roster import scaled
 from engine.section import section
 
 MEAN, KAPPA, NU, TAU_SQUARED = 0.0, 1.0, 1.0, 0.1
@@ -93,7 +91,7 @@ class _Tree:
 class ThompsonSettings(ParentSettings):
     """No parameters."""
 
-    def make(self, *, direction: Direction) -> Thompson:
+    def make(self, *, direction: Direction) -> "Thompson":
         """Return the policy of an island without a program."""
         return Thompson(direction=direction)
 

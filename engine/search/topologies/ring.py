@@ -1,10 +1,8 @@
 """Ring: each island sends its migrants to the next one, the last to the first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from engine.search.topologies.policy import TOPOLOGIES, TopologySettings
+from engine.search.topologies import TOPOLOGIES, TopologySettings
 from engine.section import section
 
 
@@ -13,7 +11,7 @@ from engine.section import section
 class RingSettings(TopologySettings):
     """No parameters."""
 
-    def make(self, *, islands: int) -> Ring:
+    def make(self, *, islands: int) -> "Ring":
         """Return the ring of so many islands."""
         return Ring(islands)
 

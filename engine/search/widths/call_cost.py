@@ -36,15 +36,13 @@ Covers: one engine and its calls whose children each have an answer of their own
 answers that list several programs (``verbalized``), whose steps grow with K.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from engine.search.widths.policy import IterationOutcome
+from engine.search.widths import IterationOutcome
 
 WINDOW = 64
 """Calls that the estimates rest on."""

@@ -25,15 +25,13 @@ Covers: one island's choice. Of the steps that it shares with other islands' cal
 its children's part (``call_cost``).
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from engine.search.widths import WIDTHS, IterationOutcome, WidthPolicy, WidthSettings
 from engine.search.widths.call_cost import CallCost
-from engine.search.widths.policy import WIDTHS, IterationOutcome, WidthPolicy, WidthSettings
 from engine.search.widths.siblings import SiblingOdds
 from engine.section import Whole, require, section
 from engine.settings import MOST_CHILDREN
@@ -60,7 +58,7 @@ class CostAwareSettings(WidthSettings):
         require(self.k_min <= self.k_max, "k_max", self.k_max, must_be)
         return self
 
-    def make(self, *, k: int, seed: int, island: int) -> CostAwareWidth:
+    def make(self, *, k: int, seed: int, island: int) -> "CostAwareWidth":
         """Return the policy of an island, which starts from the priors."""
         return CostAwareWidth(self, seed=seed, island=island)
 

@@ -1,8 +1,6 @@
 """Fixed: ``search.k`` children in every call."""
 
-from __future__ import annotations
-
-from engine.search.widths.policy import WIDTHS, WidthPolicy, WidthSettings
+from engine.search.widths import WIDTHS, WidthPolicy, WidthSettings
 from engine.section import section
 
 
@@ -11,7 +9,7 @@ from engine.section import section
 class FixedSettings(WidthSettings):
     """No parameters."""
 
-    def make(self, *, k: int, seed: int, island: int) -> FixedWidth:
+    def make(self, *, k: int, seed: int, island: int) -> "FixedWidth":
         """Return the policy of an island."""
         return FixedWidth(k=k)
 

@@ -26,8 +26,6 @@ this value at rho = 0.26. The article does not say what it counts, so the prior 
 Covers: the probability of an improvement. Does not cover how large it is, or what a call costs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -11,9 +11,7 @@ follow, without overlap. With c the iterations of a window that replaced a cell,
 So K can change for the first time after the sixth iteration.
 """
 
-from __future__ import annotations
-
-from engine.search.widths.policy import WIDTHS, IterationOutcome, WidthPolicy, WidthSettings
+from engine.search.widths import WIDTHS, IterationOutcome, WidthPolicy, WidthSettings
 from engine.section import section
 
 STEPS = (1, 3, 5, 7)
@@ -31,7 +29,7 @@ WINDOW = 3
 class TurboEvolveSettings(WidthSettings):
     """No parameters."""
 
-    def make(self, *, k: int, seed: int, island: int) -> TurboEvolveWidth:
+    def make(self, *, k: int, seed: int, island: int) -> "TurboEvolveWidth":
         """Return the policy of an island, at K_init."""
         return TurboEvolveWidth()
 

@@ -4,21 +4,41 @@ Of a call and its children they hold what TurboEvolve logs (section 6, "Logging 
 island, iteration, parent and programs shown, K, and for each child its rank, what became of it, its
 score and its cell. The improvement is the score's difference from the parent's.
 
-Covers: the events and their form as JSON. Does not cover where they are kept (``log.py``) or what
-follows from them (``history.py``).
+Does not cover how they are kept (``engine.store``), or what follows from them: `RunHistory` there,
+and `engine.pipeline.RunState`.
 """
 
-from __future__ import annotations
-
-import dataclasses
-import math
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, cast, get_args
+from typing import ClassVar
 
-import msgspec
+from engine.core.program import Evaluation, Place, Program
 
-from engine.core import Evaluation, Miss, Program, Refusal, SwitchedOff
+
+class Miss(enum.StrEnum):
+    """Why a prompt token had to be computed; see ``engine.inference.misses``."""
+
+    COLD = "cold"  # no earlier call of this session held the task
+    NEW = "new"  # text that no earlier call of this session held
+    MOVED = "moved"  # an earlier call held the text, behind another start
+    COMPACTION = "compaction"  # the same, because the history was compacted
+    EVICTED = "evicted"  # an earlier call held it behind the same start
+    CONCURRENT = "concurrent"  # the same, and that call was still under way
+    ALIGNMENT = "alignment"  # the end of the prompt, which fills no block of the cache
+
+
+class Refusal(enum.StrEnum):
+    """Why a child is not evaluated."""
+
+    UNPARSED = "unparsed"  # no program could be read from the completion
+    ABSENT = "absent"  # the completion held fewer programs than it was asked for
+    UNDEFINED = "undefined"  # it would read a name that nothing defines
+    UNCHANGED = "unchanged"  # the same program as its parent, by normalised AST
+    DUPLICATE = "duplicate"  # the same program as an earlier child, by normalised AST
+    SIMILAR = "similar"  # nearly the same as one of its island's programs, by embedding
+    LONG = "long"  # too long to be shown to the model as a parent
+    BUDGET = "budget"  # the run's budget was reached first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +144,11 @@ class Child:
         return self.id
 
     @property
+    def place(self) -> Place:
+        """Where it stands among the others."""
+        return self.iteration, self.index, self.id
+
+    @property
     def generated_tokens(self) -> int:
         """Tokens sampled."""
         return len(self.completion_ids)
@@ -213,49 +238,28 @@ class GivenUp:
         return f"{self.iteration}.{self.attempt}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SwitchedOff:
+    """A cheap stage ranks too badly to go on screening. As an event, its subject is its name.
+
+    Attributes:
+        stage: its name.
+        iteration: the first one whose candidates skip it.
+        correlation: its rank correlation with the full score, as estimated.
+        error: two standard errors of the estimate, upwards.
+        pairs: fully evaluated candidates that the estimate rests on.
+    """
+
+    KIND: ClassVar[str] = "switched_off"
+    stage: str
+    iteration: int
+    correlation: float
+    error: float
+    pairs: int
+
+    @property
+    def subject(self) -> str:
+        return self.stage
+
+
 Event = Session | Seed | Call | Child | Verdict | SwitchedOff | GivenUp
-_KINDS: Mapping[str, type[Event]] = {kind.KIND: kind for kind in get_args(Event)}
-
-
-def encode(event: Event) -> str:
-    """Return the event's fields as a JSON object; numbers keep all their digits.
-
-    A metric that isn't finite becomes text, because JSON has no such numbers.
-
-    Raises:
-        ValueError: a score isn't finite.
-    """
-    if isinstance(event, Verdict):
-        event = _with_metrics_as_text(event)
-    return msgspec.json.encode(event).decode()
-
-
-def decode(kind: str, body: str) -> Event:
-    """Return the event written by `encode`.
-
-    Raises:
-        KeyError, ValueError: there is no such kind of event, or it has other fields.
-    """
-    of_kind, fields = _KINDS[kind], msgspec.json.decode(body)
-    # A verdict's metrics may be numbers as text.
-    event = msgspec.convert(fields, of_kind, strict=of_kind is not Verdict)
-    if _names(fields) != _names(msgspec.to_builtins(event)):  # msgspec passes over what it lacks
-        raise ValueError(f"a body of kind {kind!r} lacks fields, or has others")
-    return event
-
-
-def _names(value: object) -> object:
-    """Return the names of an object's fields, and of those of the objects in it."""
-    return {name: _names(v) for name, v in value.items()} if isinstance(value, dict) else None
-
-
-def _with_metrics_as_text(verdict: Verdict) -> Verdict:
-    """Replace the metrics that are not finite by their names: ``inf``, ``-inf`` and ``nan``."""
-    evaluation = verdict.evaluation
-    if evaluation.score is not None and not math.isfinite(evaluation.score):
-        raise ValueError(f"JSON has no number for the score {evaluation.score}")
-    odd = {name: str(each) for name, each in evaluation.metrics.items() if not math.isfinite(each)}
-    if not odd:
-        return verdict
-    metrics = cast(Mapping[str, float], {**evaluation.metrics, **odd})
-    return dataclasses.replace(verdict, evaluation=dataclasses.replace(evaluation, metrics=metrics))
