@@ -4,14 +4,15 @@ The face of the package is `EvaluatorPool`, and `Cascade` in front of it. A cand
 
 - `cascade` decides through which of the problem's stages it goes (`screen`: one cheap stage);
 - `pool` queues it; a native thread on a core of its own (``native/workers.cpp``) takes it to the
-  zygote that its `lane` keeps alive (`process` starts and kills it; `warmth` says what it imports);
-- the `zygote`, a warm interpreter, forks a `child` and puts the walls round it
-  (``native/zygote.cpp``, ``native/walls.cpp``; `readable` says what it may read); in there,
-  `program` executes the text and `contract` packs the arrays into shared `memory`;
+  zygote that its `lane` starts, keeps alive and kills (`warmth` says what it imports);
+- the `zygote`, a warm interpreter, forks a child and puts the walls round it
+  (``native/zygote.cpp``, ``native/walls.cpp``); in there, `program` executes the text and
+  `contract` packs the arrays into shared memory;
 - back on the native thread, `verdict` checks the bytes against the contract again and calls the
   problem's scorer.
 
-`wire` is the format of what lies in the memory, and `cores` says which thread runs where.
+`wire` is the shared memory and the format of what lies in it, and `cores` says which thread runs
+where.
 """
 
 from engine.evaluation.cascade import Cascade, StagePool

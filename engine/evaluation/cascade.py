@@ -5,8 +5,6 @@ A failure at any stage is final. Does not cover who goes on (``screen.py``) or r
 (``pool.py``). One thread uses a `Cascade`: a candidate moves on when `Cascade.completed` is called.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Mapping

@@ -10,8 +10,6 @@ and its elements in C order.
 Does not cover: whether the values are allowed or good; that is the problem's ``score``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

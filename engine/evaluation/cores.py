@@ -5,8 +5,6 @@ first, taken from the NUMA nodes in turn. Memory follows: a thread, its zygote a
 pass between them lie on one core, and Linux places memory where it is first touched.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from itertools import chain, zip_longest

@@ -1,28 +1,52 @@
 """One lane of evaluation: a pinned thread's own zygote and memory, and what it makes of a run.
 
 The native thread (``native/workers.cpp``) calls `connect`, `drop` and `judge`; nobody else does.
+It is also the one that talks to a zygote once that is warm.
 """
 
-from __future__ import annotations
-
+import contextlib
+import dataclasses
+import itertools
+import json
 import logging
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import engine
 from engine.core import Evaluation, Problem
 from engine.evaluation._native import Observation, Outcome
 from engine.evaluation.contract import packed_size
-from engine.evaluation.memory import ResultMemory
-from engine.evaluation.process import NotStarted, ZygoteProcess
 from engine.evaluation.verdict import crashed, groups, judge
 from engine.evaluation.warmth import Warmth
-from engine.evaluation.wire import RAISED_BYTES
+from engine.evaluation.wire import RAISED_BYTES, ResultMemory
+from engine.evaluation.zygote import Setup
 
-Deliver = Callable[[int, Evaluation], None]
+START_SECONDS = 120.0
+"""How long a zygote may take to import its libraries, on a busy machine with a cold disk."""
 
+_STALL_SECONDS = 5
+_REQUEST = struct.Struct("@II")  # as in native/protocol.hpp
+_LOG_CHARACTERS = 500
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "MALLOC_ARENA_MAX",
+)
 _log = logging.getLogger(__name__)
+
+
+class NotStarted(Exception):
+    """A zygote did not come up; the text says why."""
 
 
 class Lane:
@@ -30,32 +54,44 @@ class Lane:
 
     def __init__(
         self,
-        *,
         problem: Problem,
-        inputs: Sequence[Sequence[int]],
+        inputs: list[list[int]],
         folder: Path,
         warmth: Warmth,
-        deliver: Deliver,
+        deliver: Callable[[int, Evaluation], None],
     ) -> None:
         """Make a lane without a zygote.
 
         Args:
             problem: what its programs are for.
             inputs: for each stage, a descriptor for each process with the cases that it runs.
-            folder: where its zygotes run.
+            folder: where its zygotes run, and beside which their log lies.
             warmth: what they make ready.
             deliver: takes a task's ticket and the verdict.
         """
         self._problem = problem
-        self._inputs = inputs
         self._folder = folder
-        self._warmth = warmth
         self._deliver = deliver
-        processes = max(len(stage) for stage in inputs)
-        self._results = [ResultMemory(_most_bytes(problem)) for _ in range(processes)]
+        every = [group for stage in problem.stages for group in groups(problem, stage)]
+        most_bytes = 1 + max(RAISED_BYTES, *(sum(map(packed_size, group)) for group in every))
+        self._results = [ResultMemory(most_bytes) for _ in range(max(map(len, inputs)))]
+        self._setup = Setup(
+            parent=os.getpid(),
+            connection=-1,  # each zygote has its own
+            entry_point=problem.entry_point,
+            inputs=inputs,
+            results=[each.fd for each in self._results],
+            isolate_cases=problem.isolate_cases,
+            seconds=problem.limits.seconds,
+            memory_bytes=problem.limits.memory_bytes,
+            modules=list(warmth.modules),
+            lazy=list(warmth.lazy),
+        )
+        rehearsal = warmth.rehearsal.encode(errors="surrogatepass")
+        self._rehearsal = _REQUEST.pack(len(problem.stages) - 1, len(rehearsal)) + rehearsal
         self._lock = threading.Lock()
         self._stopped = False
-        self._zygote: ZygoteProcess | None = None
+        self._zygote: _Zygote | None = None
         self._started = threading.Event()
         self._missing_walls: Mapping[str, str] | None = None
         self._refusal = ""
@@ -67,16 +103,23 @@ class Lane:
     def connect(self) -> int:
         """Return the descriptor of a socket to a warm zygote, starting one if there is none.
 
+        A zygote that was just started goes on to rehearse; the first program waits for that.
+
         Raises:
             NotStarted: there is none to be had; the text says why.
         """
         if self._zygote is not None:
-            return self._zygote.connection
+            return self._zygote.socket.fileno()
         try:
-            zygote = self._start()
-            self._missing_walls = zygote.wait_ready()
-            if self.strict and self._missing_walls:
-                raise NotStarted(f"its sandbox lacks a wall, {', '.join(self._missing_walls)}")
+            with self._lock:
+                if self._stopped:
+                    raise NotStarted("it was closed")
+                zygote = self._zygote = _Zygote(self._setup, self._folder)
+            missing = zygote.wait_ready()
+            zygote.socket.sendall(self._rehearsal)
+            self._missing_walls = missing
+            if self.strict and missing:
+                raise NotStarted(f"its sandbox lacks a wall, {', '.join(missing)}")
         except (NotStarted, OSError) as error:
             self.drop()
             if self._stopped:
@@ -86,13 +129,14 @@ class Lane:
             raise NotStarted(self._refusal) from error
         finally:
             self._started.set()
-        return zygote.connection
+        return zygote.socket.fileno()
 
     def drop(self) -> None:
         """Give the zygote up, if there is one."""
         with self._lock:
             if self._zygote is not None:
-                self._zygote.close()
+                self._zygote.kill()
+                self._zygote.socket.close()
             self._zygote = None
 
     def judge(self, ticket: int, stage: int, observation: Observation) -> None:
@@ -130,19 +174,6 @@ class Lane:
         for result in self._results:
             result.close()
 
-    def _start(self) -> ZygoteProcess:
-        with self._lock:
-            if self._stopped:
-                raise NotStarted("it was closed")
-            self._zygote = ZygoteProcess(
-                problem=self._problem,
-                inputs=self._inputs,
-                results=[each.fd for each in self._results],
-                folder=self._folder,
-                warmth=self._warmth,
-            )
-            return self._zygote
-
     def _evaluation(self, stage: int, observation: Observation) -> Evaluation:
         if observation.outcome is Outcome.LOST:
             reason = observation.output.decode(errors="replace")
@@ -153,9 +184,76 @@ class Lane:
         return judge(self._problem, self._problem.stages[stage], observation, results)
 
 
-def _most_bytes(problem: Problem) -> int:
-    """Return the most bytes that the result of one process can have, its tag included."""
-    sizes = [
-        sum(map(packed_size, group)) for stage in problem.stages for group in groups(problem, stage)
-    ]
-    return 1 + max(*sizes, RAISED_BYTES)
+class _Zygote:
+    """A zygote's process. It ends with the thread that made it, and shares that thread's core."""
+
+    def __init__(self, setup: Setup, folder: Path) -> None:
+        """Start the process, without waiting for it; it gets its end of ``socket``.
+
+        Raises:
+            OSError: no process could be started.
+        """
+        self._log = folder.with_suffix(".log")
+        self.socket, theirs = socket.socketpair()
+        setup = dataclasses.replace(setup, connection=theirs.fileno())
+        try:
+            with theirs, self._log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    [
+                        *(sys.executable, "-P", "-s", "-u", "-m", "engine.evaluation.zygote"),
+                        json.dumps(dataclasses.asdict(setup)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=folder,
+                    env=_environment(folder),
+                    pass_fds=[setup.connection, *setup.results, *itertools.chain(*setup.inputs)],
+                    # Its children stay in its group; Ctrl-C at the terminal is for us alone.
+                    start_new_session=True,
+                )
+        except OSError:
+            self.socket.close()
+            raise
+
+    def wait_ready(self) -> Mapping[str, str]:
+        """Wait until the zygote is warm; return the walls that it lacks, each with the reason.
+
+        Raises:
+            NotStarted: it ended instead.
+            OSError: it took longer than `START_SECONDS`, or the connection to it broke.
+        """
+        self.socket.settimeout(START_SECONDS)
+        with self.socket.makefile("rb") as reader:
+            greeting = reader.readline()
+        if not greeting:
+            said = " ".join(self._log.read_text(errors="replace").split())
+            raise NotStarted(said[-_LOG_CHARACTERS:] or "it ended without a word")
+        # From here on native code waits; it can't hang in the middle of a message either.
+        self.socket.settimeout(None)
+        stall = struct.pack("@ll", _STALL_SECONDS, 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, stall)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, stall)
+        missing: dict[str, str] = json.loads(greeting)
+        return missing
+
+    def kill(self) -> None:
+        """Kill the zygote and its child; may be called from any thread, and again."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return a zygote's whole environment: one thread, equal hashes, and none of our secrets."""
+    inherited = {key: os.environ[key] for key in ("LD_LIBRARY_PATH",) if key in os.environ}
+    return {
+        **inherited,
+        **dict.fromkeys(_ONE_THREAD, "1"),
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": str(Path(engine.__file__).parents[1]),
+        "PYTHONUTF8": "1",
+    }

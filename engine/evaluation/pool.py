@@ -4,8 +4,6 @@ Native threads, each bound to a core, hand programs to zygotes on the same core 
 comes back in this process; the programs themselves run in confined processes below the zygotes.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import itertools
@@ -15,9 +13,9 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -25,12 +23,10 @@ from engine.core import Evaluation, Problem, UserError
 from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
-from engine.evaluation.lane import Lane
-from engine.evaluation.memory import sealed_input
-from engine.evaluation.process import NotStarted
+from engine.evaluation.lane import Lane, NotStarted
 from engine.evaluation.verdict import crashed, groups
 from engine.evaluation.warmth import warmth_for_all, warmth_for_one
-from engine.evaluation.wire import encode_cases
+from engine.evaluation.wire import encode_cases, sealed_input
 from engine.scratch import make_scratch, remove_stale
 from engine.timeline import Activity, Timeline
 
@@ -81,7 +77,7 @@ class EvaluatorPool:
             raise UserError(f"{problem.folder / 'evaluator.py'}: {error}") from error
         self._change = threading.Condition()
         self._tickets = itertools.count()
-        self._awaited: dict[int, Callable[[Evaluation], None]] = {}
+        self._awaited: dict[int, str | Future[Evaluation]] = {}
         self._finished: list[tuple[str, Evaluation]] = []
         self._in_flight = 0
         self._announce: Callable[[], object] = lambda: None
@@ -103,7 +99,11 @@ class EvaluatorPool:
         self, problem: Problem, workers: int, only: str | None, resources: ExitStack
     ) -> list[Lane]:
         """Return the lanes; what is to be freed after them goes to ``resources``."""
-        scratch = resources.enter_context(_scratch())
+        parent = Path(tempfile.gettempdir())
+        remove_stale(parent, _SCRATCH)  # of processes that were killed
+        scratch, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
+        resources.callback(os.close, lock)
+        resources.callback(shutil.rmtree, scratch, ignore_errors=True)
         inputs: list[list[int]] = []
         for stage in problem.stages:
             inputs.append([])
@@ -111,19 +111,12 @@ class EvaluatorPool:
                 inputs[-1].append(sealed_input(encode_cases(group)))
                 resources.callback(os.close, inputs[-1][-1])
         warmth = warmth_for_all(problem) if only is None else warmth_for_one(problem, only)
-        lanes = []
+        lanes: list[Lane] = []
         for index in range(workers):
             folder = scratch / f"worker-{index}"
             folder.mkdir()
-            lane = Lane(
-                problem=problem,
-                inputs=inputs,
-                folder=folder,
-                warmth=warmth,
-                deliver=self._deliver,
-            )
-            resources.callback(lane.close)
-            lanes.append(lane)
+            lanes.append(Lane(problem, inputs, folder, warmth, self._deliver))
+            resources.callback(lanes[-1].close)
         return lanes
 
     def announce_to(self, notify: Callable[[], object]) -> None:
@@ -167,7 +160,9 @@ class EvaluatorPool:
     def evaluate(self, program: str) -> Evaluation:
         """Return the verdict of the full evaluation of ``program``, waiting for it."""
         future: Future[Evaluation] = Future()
-        if not self._put(program, self._stages - 1, 0, future.set_result, counted=False):
+        try:
+            self._put(program, self._stages - 1, 0, future)
+        except RuntimeError:
             return crashed(_CLOSED)
         return future.result()
 
@@ -187,18 +182,10 @@ class EvaluatorPool:
             RuntimeError: the pool is closed.
             ValueError: there is no such stage.
         """
-
-        def deliver(evaluation: Evaluation) -> None:
-            with self._change:
-                self._finished.append((candidate_id, evaluation))
-                self._change.notify_all()
-            self._announce()
-
         which = self._stages - 1 if stage is None else stage
         if not 0 <= which < self._stages:
             raise ValueError(f"Expected a stage from 0 to {self._stages - 1} but it is {which}")
-        if not self._put(program, which, order, deliver, counted=True):
-            raise RuntimeError("the evaluator pool is closed")
+        self._put(program, which, order, candidate_id)
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return all verdicts since the last call, in the order in which they were reached.
@@ -228,11 +215,11 @@ class EvaluatorPool:
         with self._change:
             dropped = list(self._awaited.values())
             self._awaited.clear()
-        for deliver in dropped:
-            deliver(crashed(_CLOSED))
-        with self._change:
             self._finished.clear()
             self._in_flight = 0
+        for awaits in dropped:
+            if isinstance(awaits, Future):
+                awaits.set_result(crashed(_CLOSED))
         self._resources.close()
 
     def __enter__(self) -> Self:
@@ -242,40 +229,25 @@ class EvaluatorPool:
         self.close()
 
     def _put(
-        self,
-        program: str,
-        stage: int,
-        order: int,
-        deliver: Callable[[Evaluation], None],
-        *,
-        counted: bool,
-    ) -> bool:
-        """Queue a program and return True; False when the pool is closed."""
+        self, program: str, stage: int, order: int, awaits: "str | Future[Evaluation]"
+    ) -> None:
+        """Queue a program; its verdict goes to `completed` under a name, or to one who waits."""
         with self._change:
             if self._workers is None:
-                return False
+                raise RuntimeError("the evaluator pool is closed")
             data = program.encode(errors="surrogatepass")
             ticket = next(self._tickets)
-            self._awaited[ticket] = deliver
-            self._in_flight += counted
+            self._awaited[ticket] = awaits
+            self._in_flight += isinstance(awaits, str)
             self._workers.submit(ticket=ticket, stage=stage, order=order, program=data)
-            return True
 
     def _deliver(self, ticket: int, evaluation: Evaluation) -> None:
         with self._change:
-            deliver = self._awaited.pop(ticket, None)
-        if deliver is not None:
-            deliver(evaluation)
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    """Hold a folder for the zygotes to run in; remove those of processes that were killed."""
-    parent = Path(tempfile.gettempdir())
-    remove_stale(parent, _SCRATCH)
-    folder, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+            awaits = self._awaited.pop(ticket, None)  # None: the pool was closed meanwhile
+            if isinstance(awaits, str):
+                self._finished.append((awaits, evaluation))
+                self._change.notify_all()
+        if isinstance(awaits, Future):
+            awaits.set_result(evaluation)
+        elif awaits is not None:
+            self._announce()

@@ -1,30 +1,59 @@
-"""Running one program's text: executed as a module, called for each case, result as bytes.
+"""A candidate's own process, from behind the walls to its end: read the cases, run, answer.
 
 This runs in the child process that the zygote forks for a candidate, beside the candidate's own
 code. So nothing here is trusted by anyone: the result is a tag and bytes (see ``wire``), which
 the trusted process checks again.
+
+Does not cover: the walls, which stand before this begins (``native/walls.cpp``), and when the
+process is killed (``native/zygote.cpp``).
 """
 
-from __future__ import annotations
-
 import linecache
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.core import Case, Failure
+from engine.evaluation import wire
 from engine.evaluation.contract import ContractError, pack
 from engine.evaluation.wire import RAISED, RAISED_BYTES, RETURNED
 
+EXIT_INTERNAL = 70
 FILENAME = "<program>"
+_INPUT, _RESULT, _DONE = 3, 4, 5  # as in native/zygote.hpp
 _TRACEBACK_FRAMES = 6
 _TEXT_CHARACTERS = 2000
 
 
 class _NoEntryPoint(Exception):
     """The program does not define the function that its problem asks for."""
+
+
+def run_child(program: bytes, entry_point: str, cases: Sequence[Case] | None) -> NoReturn:
+    """Run a program, write its result, say so, and never return.
+
+    Args:
+        program: its text, in UTF-8.
+        entry_point: the function that it defines.
+        cases: the calls to make; None to read them from this process's own input.
+    """
+    try:
+        room = wire.map_result(_RESULT)  # now: a program may use up memory and descriptors
+        if cases is None:
+            cases = wire.decode_cases(wire.read_input(_INPUT))
+        os.close(_INPUT)  # all zygotes have this file, and reading leaves a time on it
+        result = run(program.decode(errors="surrogatepass"), entry_point, cases)
+        wire.write_result(room, result)
+        os.write(_DONE, result[:1])
+        signal.pause()  # the zygote asks the kernel for the peak memory, and kills
+    except BaseException:  # whatever it is, this process must not go on as a second zygote
+        traceback.print_exc()
+    finally:
+        os._exit(EXIT_INTERNAL)
 
 
 def run(text: str, entry_point: str, cases: Sequence[Case]) -> bytes:

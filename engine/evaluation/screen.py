@@ -7,8 +7,6 @@ resumed run therefore decides alike, whatever the order in which verdicts came i
 under way at once, the verdicts that are in decide. Does not cover running anything: ``cascade.py``.
 """
 
-from __future__ import annotations
-
 import bisect
 import hashlib
 import math
@@ -29,7 +27,7 @@ ERRORS = 2.0
 """Standard errors by which an estimate has to be too low for its stage to be switched off."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True)
 class _Record:
     """What is known of one candidate at this stage; in the order that decisions go by."""
 
@@ -70,10 +68,7 @@ class Screen:
         if candidate in self._known:
             return
         self._known.add(candidate)
-        record = _Record(
-            iteration=iteration, candidate=candidate, proxy=proxy, full=full, audited=audited
-        )
-        bisect.insort(self._records, record)
+        bisect.insort(self._records, _Record(iteration, candidate, proxy, full, audited))
 
     def threshold(self, iteration: int) -> float | None:
         """Return the worst proxy score with which a candidate of ``iteration`` goes on.
@@ -193,11 +188,10 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> float | 
         A number from -1 to 1; None where all x or all y are equal, or there are none.
     """
     w = np.asarray(weights, dtype=np.float64)
-    ranks = [_centred(_weighted_ranks(np.asarray(each, dtype=np.float64), w), w) for each in (x, y)]
-    spread = math.sqrt(math.prod(float(w @ rank**2) for rank in ranks))
-    if spread == 0:
-        return None
-    return max(-1.0, min(1.0, float(w @ (ranks[0] * ranks[1])) / spread))
+    every = [_weighted_ranks(np.asarray(each, dtype=np.float64), w) for each in (x, y)]
+    p, q = (ranks - (w @ ranks) / w.sum() if len(w) else ranks for ranks in every)
+    spread = math.sqrt((w @ p**2) * (w @ q**2))
+    return max(-1.0, min(1.0, float(w @ (p * q)) / spread)) if spread else None
 
 
 def upward_error(correlation: float, weights: Sequence[float]) -> float:
@@ -218,9 +212,4 @@ def _weighted_ranks(x: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[n
     weight = np.bincount(places, weights=w, minlength=len(values))
     middles = np.cumsum(weight) - weight / 2
     result: NDArray[np.float64] = middles[places]
-    return result
-
-
-def _centred(ranks: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = ranks - (w @ ranks) / w.sum() if len(w) else ranks
     return result

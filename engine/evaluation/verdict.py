@@ -3,8 +3,6 @@
 The scorer gets nothing but arrays that were checked here against the problem's contract.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import re
@@ -31,6 +29,15 @@ def groups(problem: Problem, stage: Stage) -> list[tuple[Case, ...]]:
     return [(case,) for case in stage.cases] if problem.isolate_cases else [stage.cases]
 
 
+class _Failed(Exception):
+    """The program gets no score; the text says why, in a line."""
+
+    def __init__(self, failure: Failure, message: str, traceback: str = "") -> None:
+        super().__init__(message)
+        self.failure = failure
+        self.traceback = traceback
+
+
 def judge(
     problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
 ) -> Evaluation:
@@ -42,14 +49,27 @@ def judge(
         observation: what was seen of its run.
         results: what its processes wrote, in order.
     """
-    failed = _failure(problem, stage, observation, results)
-    if failed is not None:
-        return failed
+    printed = observation.output.decode(errors="replace")
+    failure, message, traceback = None, "", ""
+    metrics: dict[str, float] = {}
     try:
-        outputs = _outputs(problem, stage, observation, results)
-    except ContractError as error:
-        return _failed(observation, Failure.OUTPUT, str(error))
-    return _score(problem, stage, outputs, observation)
+        _check_end(problem, observation, printed)
+        metrics = _metrics(problem, stage, _outputs(problem, stage, observation, results))
+    except _Failed as failed:
+        failure, message, traceback = failed.failure, str(failed), failed.traceback
+    return Evaluation(
+        score=metrics.get("score"),
+        failure=failure,
+        message=_one_line(message),
+        metrics=metrics,
+        artifacts={
+            name: _printable(text)[-_ARTIFACT_CHARACTERS:]
+            for name, text in (("stdout", printed), ("traceback", traceback))
+            if text.strip()
+        },
+        seconds=sum(observation.seconds),
+        peak_bytes=observation.peak_bytes,
+    )
 
 
 def crashed(message: str) -> Evaluation:
@@ -57,119 +77,80 @@ def crashed(message: str) -> Evaluation:
     return Evaluation(score=None, failure=Failure.CRASH, message=_one_line(message))
 
 
-def _failure(
-    problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
-) -> Evaluation | None:
-    """Return the verdict if the run itself failed, None if it ended with results to check."""
+def _check_end(problem: Problem, observation: Observation, printed: str) -> None:
+    """Check that the run ended with results to look at."""
     if observation.outcome is Outcome.LATE or observation.ended is Ended.DEADLINE:
-        message = f"ran longer than the limit of {problem.limits.seconds:g} s"
-        return _failed(observation, Failure.TIMEOUT, message)
+        seconds = problem.limits.seconds
+        raise _Failed(Failure.TIMEOUT, f"ran longer than the limit of {seconds:g} s")
     if observation.ended is Ended.CROWDED:
-        return _failed(observation, Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")
-    if observation.ended in (Ended.EXITED, Ended.UNCONFINED):
-        return _died(problem, observation)
-    if results and results[-1].startswith(RAISED):
-        return _raised(problem, observation, results[-1])
-    if len(results) != len(groups(problem, stage)) or not all(
-        result.startswith(RETURNED) for result in results
-    ):
-        return _failed(observation, Failure.OUTPUT, "the result is malformed")
-    return None
+        raise _Failed(Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")
+    if observation.ended not in (Ended.EXITED, Ended.UNCONFINED):
+        return
+    code = observation.exit_code
+    if observation.ended is Ended.UNCONFINED:
+        how = f"evaluator: a process could not be confined: {printed}"
+    elif code < 0:
+        known = {int(number): number.name for number in signal.Signals}
+        how = f"its process was killed by {known.get(-code, f'signal {-code}')}"
+    else:
+        how = f"its process exited with code {code} before a result was returned"
+    if code != 0 and _OUT_OF_MEMORY.search(printed):
+        raise _Failed(Failure.MEMORY, how + _memory_note(problem))
+    raise _Failed(Failure.CRASH, how)
 
 
 def _outputs(
     problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
 ) -> list[Outputs]:
     """Return the arrays of all cases, with the seconds of those that had their own process."""
+    if results and results[-1].startswith(RAISED):
+        raise _raised(problem, results[-1])
+    every = groups(problem, stage)
+    if len(results) != len(every) or not all(each.startswith(RETURNED) for each in results):
+        raise _Failed(Failure.OUTPUT, "the result is malformed")
     outputs: list[Outputs] = []
-    for result, group, seconds in zip(
-        results, groups(problem, stage), observation.seconds, strict=True
-    ):
-        arrays = unpack(result[len(RETURNED) :], group)
+    for result, group, seconds in zip(results, every, observation.seconds, strict=True):
+        try:
+            arrays = unpack(result[len(RETURNED) :], group)
+        except ContractError as error:
+            raise _Failed(Failure.OUTPUT, str(error)) from error
         measured = {SECONDS: np.array(seconds)} if problem.isolate_cases else {}
         outputs += [{**each, **measured} for each in arrays]
     return outputs
 
 
-def _raised(problem: Problem, observation: Observation, result: bytes) -> Evaluation:
-    texts = result[len(RAISED) :].decode(errors="replace").split("\0")
-    kinds = {str(kind): kind for kind in (Failure.ERROR, Failure.MEMORY, Failure.OUTPUT)}
-    if len(texts) != 3 or texts[0] not in kinds:
-        return _failed(observation, Failure.OUTPUT, "the result is malformed")
-    kind, message, traceback = kinds[texts[0]], texts[1], texts[2]
-    if kind is Failure.MEMORY:
-        message += _memory_note(problem)
-    return _failed(observation, kind, message, traceback)
-
-
-def _died(problem: Problem, observation: Observation) -> Evaluation:
-    code = observation.exit_code
-    if code < 0:
-        known = {int(number): number.name for number in signal.Signals}
-        how = f"its process was killed by {known.get(-code, f'signal {-code}')}"
-    else:
-        how = f"its process exited with code {code} before a result was returned"
-    if observation.ended is Ended.UNCONFINED:
-        how = f"evaluator: a process could not be confined: {_printed(observation)}"
-    if code != 0 and _OUT_OF_MEMORY.search(_printed(observation)):
-        return _failed(observation, Failure.MEMORY, how + _memory_note(problem))
-    return _failed(observation, Failure.CRASH, how)
+def _raised(problem: Problem, result: bytes) -> _Failed:
+    """Return what a program says that it raised, if it has the form of that."""
+    match result[len(RAISED) :].decode(errors="replace").split("\0"):
+        case [Failure.MEMORY, message, traceback]:
+            return _Failed(Failure.MEMORY, message + _memory_note(problem), traceback)
+        case [(Failure.ERROR | Failure.OUTPUT) as kind, message, traceback]:
+            return _Failed(Failure(kind), message, traceback)
+    return _Failed(Failure.OUTPUT, "the result is malformed")
 
 
 def _memory_note(problem: Problem) -> str:
     return f" (memory limit {problem.limits.memory_bytes >> 20} MiB)"
 
 
-def _score(
-    problem: Problem, stage: Stage, outputs: list[Outputs], observation: Observation
-) -> Evaluation:
+def _metrics(problem: Problem, stage: Stage, outputs: Sequence[Outputs]) -> dict[str, float]:
+    """Return what the problem's own code says of the outputs; its ``score`` is finite."""
     try:
         metrics = {str(k): float(v) for k, v in stage.score(outputs).items()}
         score = metrics["score"]
     except Rejected as error:
-        return _failed(observation, Failure.REJECTED, str(error))
+        raise _Failed(Failure.REJECTED, str(error)) from error
     except BaseException as error:  # a bug of the problem must not stop the run
         _log.exception("the evaluator of %s failed", problem.name)
-        return _failed(observation, Failure.ERROR, f"evaluator: {type(error).__name__}: {error}")
+        said = f"evaluator: {type(error).__name__}: {error}"
+        raise _Failed(Failure.ERROR, said) from error
     if not math.isfinite(score):
-        return _failed(observation, Failure.ERROR, f"evaluator: the score is {score}")
-    return Evaluation(
-        score=score,
-        failure=None,
-        metrics=metrics,
-        artifacts=_artifacts(stdout=_printed(observation)),
-        seconds=sum(observation.seconds),
-        peak_bytes=observation.peak_bytes,
-    )
-
-
-def _failed(
-    observation: Observation, failure: Failure, message: str, traceback: str = ""
-) -> Evaluation:
-    return Evaluation(
-        score=None,
-        failure=failure,
-        message=_one_line(message),
-        artifacts=_artifacts(stdout=_printed(observation), traceback=traceback),
-        seconds=sum(observation.seconds),
-        peak_bytes=observation.peak_bytes,
-    )
-
-
-def _printed(observation: Observation) -> str:
-    return observation.output.decode(errors="replace")
+        raise _Failed(Failure.ERROR, f"evaluator: the score is {score}")
+    return metrics
 
 
 def _one_line(text: str) -> str:
     return _printable(" ".join(text.split()))[:_MESSAGE_CHARACTERS]
-
-
-def _artifacts(**texts: str) -> dict[str, str]:
-    return {
-        name: _printable(text)[-_ARTIFACT_CHARACTERS:]
-        for name, text in texts.items()
-        if text.strip()
-    }
 
 
 def _printable(text: str) -> str:

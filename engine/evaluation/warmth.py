@@ -3,8 +3,6 @@
 Does not cover: how it makes them ready (``zygote``, ``native/zygote.cpp``).
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass

@@ -1,15 +1,16 @@
 """The zygote: a warm interpreter that forks one confined child for each process of a program.
 
-``python -m engine.evaluation.zygote SETUP``, started by ``process``. It leaves the network,
+``python -m engine.evaluation.zygote SETUP``, started by ``lane``. It leaves the network,
 imports what candidates import, and gives itself to the native loop, which forks, watches and
 kills. It is single-threaded, so that forking is safe; it never runs a candidate's code, and holds
 no more than a candidate may know: the cases that all its processes are given, and nothing to
 score them by.
 
-Does not cover: what a forked child does (``child``).
-"""
+A child may read the libraries that it can import, and next to nothing else: `readable_paths`.
 
-from __future__ import annotations
+Does not cover: what a forked child does (``program``), and how the kernel is made to see to what it
+may read (``native/walls.cpp``).
+"""
 
 import dataclasses
 import gc
@@ -17,19 +18,30 @@ import importlib.abc
 import importlib.util
 import json
 import random
+import site
 import socket
 import sys
-from collections.abc import Sequence
+import sysconfig
+from collections.abc import Collection, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
 from engine.evaluation import _native
-from engine.evaluation.child import run_child
-from engine.evaluation.memory import read_input
-from engine.evaluation.readable import readable_paths
-from engine.evaluation.wire import decode_cases
+from engine.evaluation.program import run_child
+from engine.evaluation.wire import decode_cases, read_input
+
+_OURS = ("engine", "evaluators", "kernels")
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/usr/share/zoneinfo")
+_FILES = (
+    "/dev/null",
+    "/dev/urandom",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/proc/cpuinfo",  # torch reads it before its first operation
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,6 +151,26 @@ def _warm_compiler() -> None:
         return result
 
     numba.njit(total)(np.ones(2))
+
+
+def readable_paths() -> list[str]:
+    """Return the files and folders that cover all libraries, but not this project's packages."""
+    libraries = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    libraries += [*_LIBRARIES, *site.getsitepackages()]
+    # A library folder may hold site-packages, and that this project.
+    specs = filter(None, map(importlib.util.find_spec, _OURS))
+    ours = {Path(at).resolve() for spec in specs for at in spec.submodule_search_locations or ()}
+    found = {str(path) for each in libraries for path in paths_without(Path(each).resolve(), ours)}
+    return [*sorted(found), *_FILES]
+
+
+def paths_without(path: Path, hidden: Collection[Path]) -> list[Path]:
+    """Return paths that cover ``path``, but neither ``hidden`` nor a folder that holds one."""
+    if path in hidden:
+        return []
+    if not any(each.is_relative_to(path) for each in hidden):
+        return [path]
+    return [part for child in path.iterdir() for part in paths_without(child, hidden)]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """What ``problem.yaml`` declares, checked."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -9,12 +7,25 @@ from typing import Any
 import yaml
 
 from engine.core import Direction, Feature, KnownScore, Limits, UserError
-from engine.problem.text import one_line, read
+from engine.section import require
 
 _KEYS = {
     *("direction", "entry_point", "limits"),
     *("isolate_cases", "modules", "known_scores", "features"),
 }
+
+
+def read(path: Path) -> str:
+    """Return the text of a problem's file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} can't be read as UTF-8 text: {error}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """Return what an error says, in one line."""
+    return " ".join(str(error).split())
 
 
 def read_declaration(path: Path) -> dict[str, Any]:
@@ -36,38 +47,41 @@ def read_declaration(path: Path) -> dict[str, Any]:
             f"{path}: unknown key {unknown[0]!r}; valid keys: {', '.join(sorted(_KEYS))}"
         )
     try:
-        return {
-            "direction": _direction(raw["direction"]),
-            "entry_point": _entry_point(raw["entry_point"]),
-            "limits": _limits(raw["limits"]),
-            "isolate_cases": _flag("isolate_cases", raw.get("isolate_cases", False)),
-            "modules": _modules(raw.get("modules", [])),
-            "known_scores": tuple(
-                KnownScore(
-                    score=float(known["score"]),
-                    source=str(known["source"]),
-                    comparable=_flag("comparable", known.get("comparable", True)),
-                )
-                for known in raw.get("known_scores", ())
-            ),
-            "features": _features(raw.get("features", {})),
-        }
+        return _declared(raw)
     except KeyError as error:
         raise UserError(f"{path}: key {error} is missing") from error
     except (OverflowError, TypeError, ValueError) as error:  # of an int of hundreds of digits
         raise UserError(f"{path}: {one_line(error)}") from error
 
 
-def _direction(value: Any) -> Direction:
-    if value not in list(Direction):
-        raise ValueError(f"direction is {value!r}; it must be {' or '.join(Direction)}")
-    return Direction(value)
-
-
-def _entry_point(value: Any) -> str:
-    if not isinstance(value, str) or not value.isidentifier():
-        raise ValueError(f"entry_point is {value!r}; it must be the name of a function")
-    return value
+def _declared(raw: dict[str, Any]) -> dict[str, Any]:
+    direction, entry_point = raw["direction"], raw["entry_point"]
+    modules, features = raw.get("modules", []), raw.get("features", {})
+    require(direction in list(Direction), "direction", direction, " or ".join(Direction))
+    is_name = isinstance(entry_point, str) and entry_point.isidentifier()
+    require(is_name, "entry_point", entry_point, "the name of a function")
+    are_names = isinstance(modules, list) and all(
+        isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in modules
+    )
+    require(are_names, "modules", modules, "a list of names of modules")
+    must_be = "a mapping, NAME: [low, high, bins]"
+    require(isinstance(features, dict), "features", features, must_be)
+    return {
+        "direction": Direction(direction),
+        "entry_point": entry_point,
+        "limits": _limits(raw["limits"]),
+        "isolate_cases": _flag("isolate_cases", raw.get("isolate_cases", False)),
+        "modules": tuple(modules),
+        "known_scores": tuple(
+            KnownScore(
+                score=float(known["score"]),
+                source=str(known["source"]),
+                comparable=_flag("comparable", known.get("comparable", True)),
+            )
+            for known in raw.get("known_scores", ())
+        ),
+        "features": tuple(_feature(name, given) for name, given in features.items()),
+    }
 
 
 def _limits(value: Any) -> Limits:
@@ -80,29 +94,12 @@ def _limits(value: Any) -> Limits:
 
 
 def _flag(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):  # bool("false") would be True
-        raise ValueError(f"{key} is {value!r}; it must be true or false")
-    return value
-
-
-def _modules(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(
-        isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in value
-    ):
-        raise ValueError(f"modules is {value!r}; it must be a list of names of modules")
-    return tuple(value)
-
-
-def _features(value: Any) -> tuple[Feature, ...]:
-    if not isinstance(value, dict):
-        raise ValueError(f"features is {value!r}; it must be a mapping, NAME: [low, high, bins]")
-    return tuple(_feature(name, given) for name, given in value.items())
+    require(isinstance(value, bool), key, value, "true or false")  # bool("false") would be True
+    return bool(value)
 
 
 def _feature(name: Any, value: Any) -> Feature:
-    is_range = isinstance(value, list) and len(value) == 3
-    if not isinstance(name, str) or not is_range or type(value[2]) is not int:
-        raise ValueError(
-            f"feature {name!r} is {value!r}; it must be [low, high, bins], two numbers and a count"
-        )
+    is_range = isinstance(value, list) and len(value) == 3 and type(value[2]) is int
+    must_be = "[low, high, bins], two numbers and a count"
+    require(isinstance(name, str) and is_range, f"feature {name!r}", value, must_be)
     return Feature(name=name, low=float(value[0]), high=float(value[1]), bins=value[2])

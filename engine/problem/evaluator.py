@@ -1,18 +1,18 @@
 """The trusted code of a problem: importing ``evaluator.py``, and its stages."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from engine.core import Case, Stage, UserError
-from engine.problem.text import one_line
+from engine.problem.declaration import one_line
 
 FULL = "full"
 """Name of every problem's last stage."""
@@ -32,14 +32,8 @@ def open_evaluator(folder: Path, data: Path | None) -> Any:
     opener = getattr(module, "with_data", None)
     if opener is None and data is not None:
         raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
-    try:
+    with _said_in_a_line(f"{path}: with_data() failed"):
         evaluator = module if opener is None else opener(data)
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"{path}: with_data() failed: {type(error).__name__}: {one_line(error)}"
-        ) from error
     for function in ("cases", "score"):
         if not callable(getattr(evaluator, function, None)):
             raise UserError(f"{path} has no function {function}(); see engine/problem/__init__.py")
@@ -58,9 +52,12 @@ def _import_evaluator(folder: Path) -> ModuleType:
         return importlib.import_module(f"{package}.evaluator")
     except Exception as error:
         _forget(package)
+        lost = error.name if isinstance(error, ModuleNotFoundError) else None
+        is_neighbour = bool(lost) and (folder / f"{lost}.py").is_file()
+        advice = f"; import it as a neighbour, from .{lost} import ..." if is_neighbour else ""
         raise UserError(
             f"{folder / 'evaluator.py'} can't be imported: {type(error).__name__}: "
-            f"{one_line(error)}{_advice(error, folder)}"
+            f"{one_line(error)}{advice}"
         ) from error
 
 
@@ -70,35 +67,25 @@ def _forget(package: str) -> None:
         del sys.modules[name]
 
 
-def _advice(error: Exception, folder: Path) -> str:
-    name = error.name if isinstance(error, ModuleNotFoundError) else None
-    if name and (folder / f"{name}.py").is_file():
-        return f"; import it as a neighbour, from .{name} import ..."
-    return ""
-
-
 def read_stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
     """Return the stages of what `open_evaluator` returned; ``path`` is for the messages.
 
     Raises:
         UserError: they can't be had, or are no stages with cases.
     """
-    screens: tuple[Any, ...] = ()
-    try:
-        if hasattr(evaluator, "screens"):
-            screens = tuple(evaluator.screens())
+    with _said_in_a_line(f"{path}: its cases can't be had"):
+        screens = tuple(evaluator.screens()) if hasattr(evaluator, "screens") else ()
         cases = tuple(evaluator.cases())
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"{path}: its cases can't be had: {type(error).__name__}: {one_line(error)}"
-        ) from error
     if not all(isinstance(screen, Stage) for screen in screens):
         raise UserError(f"{path}: screens() must return engine.core.Stage values")
     stages = (*screens, Stage(name=FULL, cases=cases, score=evaluator.score))
-    for screen in screens:
-        _check_screen(screen, path)
+    for stage in screens:
+        name: object = stage.name
+        if not isinstance(name, str) or not name.isidentifier() or name == RESERVED:
+            must_be = f"it must be an identifier other than {RESERVED}"
+            raise UserError(f"{path}: a stage has the name {name!r}; {must_be}")
+        if not callable(stage.score):
+            raise UserError(f"{path}: stage {name} has no function for its score")
     if len({stage.name for stage in stages}) < len(stages):
         raise UserError(f"{path}: two stages have one name; the last one's is {FULL!r}")
     for stage in stages:
@@ -107,11 +94,12 @@ def read_stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
     return stages
 
 
-def _check_screen(screen: Stage, path: Path) -> None:
-    name: object = screen.name
-    if not isinstance(name, str) or not name.isidentifier() or name == RESERVED:
-        raise UserError(
-            f"{path}: a stage has the name {name!r}; it must be an identifier other than {RESERVED}"
-        )
-    if not callable(screen.score):
-        raise UserError(f"{path}: stage {name} has no function for its score")
+@contextmanager
+def _said_in_a_line(what: str) -> Iterator[None]:
+    """Make any error of a problem's code one that the user can read."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{what}: {type(error).__name__}: {one_line(error)}") from error

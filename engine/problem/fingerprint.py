@@ -9,8 +9,6 @@ Does not cover: names of modules that are made at run time (``importlib.import_m
 engine, and other libraries.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib

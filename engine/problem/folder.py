@@ -1,14 +1,11 @@
 """Loading a problem: its folder becomes a `Problem`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from engine.core import Direction, Feature, Problem, UserError
-from engine.problem.declaration import read_declaration
+from engine.problem.declaration import read, read_declaration
 from engine.problem.evaluator import open_evaluator, read_stages
 from engine.problem.fingerprint import fingerprint
-from engine.problem.text import read
 
 FILES = ("problem.yaml", "statement.md", "initial.py", "evaluator.py")
 POOL = "pool"
@@ -30,15 +27,16 @@ def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
         UserError: the folder is not a complete problem, or the data are not what it reads; the
             message names what is missing or wrong, and where.
     """
+    listed = ", ".join(FILES)
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
-        raise UserError(f"problem folder {folder} does not exist; give a folder with {_listed()}")
+        raise UserError(f"problem folder {folder} does not exist; give a folder with {listed}")
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
-        raise UserError(
-            f"problem folder {folder} has no {', '.join(missing)}; it needs {_listed()}"
-        )
-    data = None if data is None else _find_data(data)
+        raise UserError(f"problem folder {folder} has no {', '.join(missing)}; it needs {listed}")
+    data = None if data is None else data.expanduser().absolute()
+    if data is not None and not data.exists():
+        raise UserError(f"data {data} does not exist; give data=PATH of a file or a folder")
     declared = read_declaration(folder / "problem.yaml")
     evaluator = open_evaluator(folder, data)
     initial_program = read(folder / "initial.py")
@@ -71,14 +69,3 @@ def read_features(folder: Path) -> tuple[Feature, ...]:
     """Return the features that the problem in ``folder`` names, as `read_direction`."""
     features: tuple[Feature, ...] = read_declaration(folder / "problem.yaml")["features"]
     return features
-
-
-def _find_data(data: Path) -> Path:
-    data = data.expanduser().absolute()
-    if not data.exists():
-        raise UserError(f"data {data} does not exist; give data=PATH of a file or a folder")
-    return data
-
-
-def _listed() -> str:
-    return ", ".join(FILES)

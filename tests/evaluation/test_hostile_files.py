@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hostile import Check, Hostile, table
 
-from engine.evaluation.readable import paths_without, readable_paths
+from engine.evaluation.zygote import paths_without, readable_paths
 
 DENIED = "Error: [Errno"
 FORBIDDEN = "[Errno 1]"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.evaluation.memory import (
+from engine.evaluation.wire import (
     LENGTH_BYTES,
     ResultMemory,
     map_result,
