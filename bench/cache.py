@@ -68,7 +68,6 @@ def cell(
 ) -> dict[str, Any]:
     """Go on from ``known`` for some iterations and return what was computed."""
     model.forget()
-    before = model.prefix_cache_count()
     seen: set[str] = set()
 
     def stopped(history: RunHistory) -> bool:
@@ -79,12 +78,9 @@ def cell(
     history = run_in_memory(
         settings=settings, problem=problem, model=model, pool=pool, stopped=stopped, known=known
     ).history
-    after = model.prefix_cache_count()
     children = [child for name, child in history.children.items() if name not in seen]
     prompt = sum(child.prompt_tokens for child in children)
     cached = sum(child.cached_prompt_tokens for child in children)
-    if (prompt, cached) != (after.queries - before.queries, after.hits - before.hits):
-        raise RuntimeError("vLLM's scheduler and its outputs disagree about the cached tokens")
     missed: dict[str, int] = {}
     for child in children:
         for reason, tokens in child.missed.items():

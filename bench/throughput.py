@@ -31,8 +31,8 @@ from engine import config
 from engine.core import Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import FanOut, LanguageModel, Sampling, find_weights, prepare
+from engine.inference.engine_options import engine_args
 from engine.inference.fanout import sampling_params
-from engine.inference.llm import engine_args
 from engine.problem import load_problem, shipped
 from engine.settings import RunSettings
 

@@ -10,8 +10,6 @@ To go on to another version: raise it in ``pyproject.toml`` and in ``hooks.toml`
 ``tests/inference/test_compat.py``, and read in the new sources what it names.
 """
 
-from __future__ import annotations
-
 import dis
 import importlib
 import inspect
@@ -27,7 +25,7 @@ from typing import Any, Literal
 from engine.core import UserError
 from engine.inference.environment import is_cpu_build
 
-Part = Literal["llvmlite", "engine", "client", "lmcache", "connector", "server"]
+Part = Literal["llvmlite", "engine", "lmcache", "connector", "server"]
 """The tables of ``hooks.toml``, which says when each is used."""
 
 

@@ -11,8 +11,6 @@ two lists and is held for microseconds.
 Does not cover what is asked, or what becomes of a child: ``engine.loop``.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -20,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from engine.core import Generation
-from engine.inference.fanout import Sampling
-from engine.inference.model import Children, Model
+from engine.inference.model import Children, Model, Sampling
 from engine.timeline import Activity, Timeline
 
 _SWITCH_SECONDS = 1e-4

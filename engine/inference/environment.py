@@ -5,12 +5,18 @@ numba be imported before the engine, and silencing what says nothing about a run
 vLLM's engine arguments: ``llm.py``.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import warnings
 from importlib import metadata
+
+NO_TELEMETRY = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "LMCACHE_TRACK_USAGE": "false",
+    "LMCACHE_DISABLE_BANNER": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}
 
 
 def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
@@ -27,12 +33,8 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
     os.environ.update(
         {
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-            "VLLM_NO_USAGE_STATS": "1",
-            "DO_NOT_TRACK": "1",
-            "LMCACHE_TRACK_USAGE": "false",
-            "LMCACHE_DISABLE_BANNER": "1",
+            **NO_TELEMETRY,
             "HF_HUB_OFFLINE": "1",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
             "OMP_NUM_THREADS": str(min(wanted, available)),
             # Threads that spin between two kernels take the cores from the evaluators.
             "OMP_WAIT_POLICY": "PASSIVE",

@@ -4,28 +4,13 @@ Covers: their requests, what has come of each so far, ending them early, and wha
 not cover running the engine: ``llm.py``, and in a thread ``decoder.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.core import Generation
+from engine.inference.model import Sampling
 
 _BANNED = -100.0  # the lowest logit bias that vLLM takes
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sampling:
-    """How one child is sampled."""
-
-    temperature: float
-    seed: int
-    stop: tuple[str, ...]
-    max_tokens: int
-    banned: tuple[int, ...] = ()
-    grammar: str | None = None
-    schema: str | None = None
 
 
 class FanOut:
@@ -73,11 +58,6 @@ class FanOut:
             yield from self.step()
 
     @property
-    def request_ids(self) -> tuple[str, ...]:
-        """Of the children that are still generated."""
-        return tuple(self._running)
-
-    @property
     def indices(self) -> tuple[int, ...]:
         """Numbers of the children that are still generated."""
         return tuple(self._running.values())
@@ -119,28 +99,30 @@ class FanOut:
         self._latest.clear()
         self._finished.clear()
 
-    def note_output(self, output: Any) -> None:
-        """Take in what vLLM says of one of the children after a step."""
-        if output.request_id not in self._running:
-            return  # aborted in an earlier step
-        self._latest[output.request_id] = output
-        if output.finished:
-            reason = output.outputs[0].finish_reason
-            self._finish(output.request_id, finish_reason=str(reason))
+    def note(self, outputs: Mapping[str, Any], *, seconds: float) -> None:
+        """Take in a step.
 
-    def note_seconds(self, seconds: float) -> None:
-        """Add each running child's share of a step, in seconds."""
-        for request_id in self._running:
+        Args:
+            outputs: what vLLM says after it, by request.
+            seconds: each running child's share of it.
+        """
+        for request_id in list(self._running):
             self._seconds[request_id] += seconds
+            output = outputs.get(request_id)
+            if output is not None:
+                self._latest[request_id] = output
+                if output.finished:
+                    self._finish(request_id, finish_reason=str(output.outputs[0].finish_reason))
 
     def _finish(self, request_id: str, *, finish_reason: str) -> None:
         index = self._running.pop(request_id)
         output = self._latest.pop(request_id, None)  # None: aborted before its first token
+        completion = output.outputs[0] if output else None
         self._finished.append(
             Generation(
                 index=index,
-                text=output.outputs[0].text if output else "",
-                token_ids=tuple(output.outputs[0].token_ids) if output else (),
+                text=completion.text if completion else "",
+                token_ids=tuple(completion.token_ids) if completion else (),
                 finish_reason=finish_reason,
                 prompt_tokens=self._prompt_tokens if output else 0,
                 cached_prompt_tokens=(output.num_cached_tokens or 0) if output else 0,

@@ -4,14 +4,16 @@ Covers: loading and storing KV through LMCache's multi-process connector, keepin
 asking the server only what the engine's own prefix cache can't answer, and going on without a
 server that is slow or gone. Does not cover the server: ``kv_server.py``.
 
-A server gets one chance: the first answer that is late or wrong makes the engine go on without it
-(``kv_health.py``). So an engine is stalled once, by at most two of `ANSWER_SECONDS`, however the
-server fails.
+A server gets one chance: the first answer that is late or wrong makes the engine go on without it,
+for good and with one warning. So an engine is stalled once, by at most two of `ANSWER_SECONDS`,
+however the server fails.
 """
 
-from __future__ import annotations
-
+import contextlib
 import hashlib
+import logging
+import os
+import signal
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,18 +25,63 @@ from lmcache.integration.vllm.lmcache_mp_connector import LMCacheMPConnector
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
 from vllm.v1.request import RequestStatus
 
-from engine.inference.kv_health import ANSWER_SECONDS, ServerHealth
-
 NAME = "KVConnector"
 """Name of the class below, as vLLM's configuration wants it."""
 
 START_SECONDS = 10.0
 """How long the server may take to answer while the engine starts."""
 
+ANSWER_SECONDS = 1.0
+"""How long an answer of the server may take once the engine has started."""
+
 _POLL_SECONDS = 0.001
 _PATIENCE_SECONDS = 0.05  # that the scheduler waits for one answer before it does something else
 _MOST_OFFERED = 4096
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+class ServerHealth:
+    """What one engine knows of its server.
+
+    vLLM makes two connectors, for its scheduler and for its worker; in one process they share
+    this. LMCache's adapters are made to wait for a server that comes back. A search gains more from
+    going on at once, and prompts that are computed again cost it little.
+
+    A server of our own that was given up is killed: if it is only slow, it would otherwise go on
+    writing into blocks of a GPU's memory that the engine has given to others.
+    """
+
+    def __init__(self, *, pid: int | None) -> None:
+        """``pid``: of a server of our own."""
+        self._pid = pid
+        self._adapters: list[Any] = []
+        self.given_up = False
+
+    def reached_by(self, adapter: Any) -> None:
+        """Note an adapter of LMCache's that talks to the server, and bound what it waits."""
+        adapter._mq_timeout = ANSWER_SECONDS
+        # Its heartbeat would find a failure no sooner than the next request does, and would
+        # bring a server back that was given up.
+        adapter._ensure_heartbeat_started = lambda: None
+        self._adapters.append(adapter)
+
+    def give_up(self, reason: object) -> None:
+        """Go on without the server from now on."""
+        if self.given_up:
+            return
+        self.given_up = True
+        _log.warning("the LMCache server failed (%s); the run goes on without it", reason)
+        if self._pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+        for adapter in self._adapters:
+            events = getattr(adapter, "_health_events", None)  # a scheduler's; a worker has one
+            for event in [adapter._health_event] if events is None else events.values():
+                event.clear()  # LMCache's own way to say that there is no server
+
+
+_SERVERS: dict[str, ServerHealth] = {}  # of the engines of this process
 
 
 class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
@@ -51,8 +98,8 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
         zmq.Context.instance().setsockopt(zmq.LINGER, 0)
         super().__init__(vllm_config, role, kv_cache_config)
         extra = vllm_config.kv_transfer_config.kv_connector_extra_config
-        self._server = ServerHealth.of(
-            vllm_config.kv_transfer_config.engine_id, pid=extra["brood.pid"]
+        self._server = _SERVERS.setdefault(
+            vllm_config.kv_transfer_config.engine_id, ServerHealth(pid=extra["brood.pid"])
         )
         self._is_scheduler = role == KVConnectorRole.SCHEDULER
         adapter = self.scheduler_adapter if self._is_scheduler else self.worker_adapter

@@ -1,16 +1,18 @@
 """``python -m engine.inference.kv_process``: the process in which a run's LMCache server runs.
 
 Covers: starting LMCache's server inside a process that dies with the run, telling the run the
-port, and ending with everything written that was to be written. Does not cover who starts it
-(``kv_server.py``) or the disk tier's bounds (``kv_disk.py``).
+port, keeping the disk tier in bounds, and ending with everything written that was to be written.
+Does not cover who starts it (``kv_server.py``) or reading and writing chunks: LMCache's ``fs``
+adapter, which neither bounds the tier nor marks what it finds in memory. (Those of its adapters
+that have a bound count only what the same server wrote, and several servers share the tier.)
 
 LMCache's own command is not used because it outlives the process that started it, wants its ports
 chosen beforehand, opens a second one for an interface that nobody needs here, and lets its disk
 tier grow without bound.
 """
 
-from __future__ import annotations
-
+import argparse
+import contextlib
 import json
 import logging
 import os
@@ -26,9 +28,10 @@ from typing import Any, NoReturn
 from engine.core import UserError
 from engine.evaluation import _native
 from engine.inference import compat
-from engine.inference.kv_disk import UsedChunks, prune
 from engine.inference.kv_server import SHARED_MEMORY, ServerOptions
 
+_SUFFIX = ".data"  # what the names of the chunks' files end with
+_ROOM = 0.1  # share of the disk tier's bound that is freed when it is exceeded
 _LOOK_SECONDS = 5.0  # between two looks at the size of the disk tier
 _DRAIN_SECONDS = 3.0  # for chunks that are on their way to the disk when the run ends
 _log = logging.getLogger(__name__)
@@ -82,36 +85,27 @@ def _ends() -> socket.socket:
 
 def _start(options: ServerOptions) -> tuple[Any, Any, int]:
     """Start LMCache's server; return it, its engine and its port."""
-    from lmcache.v1.distributed.config import parse_args_to_config
-    from lmcache.v1.mp_observability.config import parse_args_to_observability_config
-    from lmcache.v1.multiprocess.config import parse_args_to_mp_server_config
+    from lmcache.v1.distributed import config as storage
+    from lmcache.v1.mp_observability import config as observability
+    from lmcache.v1.multiprocess import config as server
     from lmcache.v1.multiprocess.server import run_cache_server
 
-    port = _free_port()
-    given = _parser().parse_args(_arguments(options, port))
+    parser = argparse.ArgumentParser()
+    server.add_mp_server_args(parser)
+    storage.add_storage_manager_args(parser)
+    observability.add_observability_args(parser)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    given = parser.parse_args(_arguments(options, port))
     started = run_cache_server(
-        mp_config=parse_args_to_mp_server_config(given),
-        storage_manager_config=parse_args_to_config(given),
-        obs_config=parse_args_to_observability_config(given),
+        mp_config=server.parse_args_to_mp_server_config(given),
+        storage_manager_config=storage.parse_args_to_config(given),
+        obs_config=observability.parse_args_to_observability_config(given),
         return_engine=True,
         start_prometheus_http_server=False,
     )
     assert started is not None  # it is for return_engine=False only
     return (*started, port)
-
-
-def _parser() -> Any:
-    import argparse
-
-    from lmcache.v1.distributed.config import add_storage_manager_args
-    from lmcache.v1.mp_observability.config import add_observability_args
-    from lmcache.v1.multiprocess.config import add_mp_server_args
-
-    parser = argparse.ArgumentParser()
-    add_mp_server_args(parser)
-    add_storage_manager_args(parser)
-    add_observability_args(parser)
-    return parser
 
 
 def _arguments(options: ServerOptions, port: int) -> list[str]:
@@ -150,17 +144,8 @@ def _reserve(segment: Path) -> None:
     Raises:
         OSError: there is not enough.
     """
-    descriptor = os.open(segment, os.O_RDWR)
-    try:
-        os.posix_fallocate(descriptor, 0, os.fstat(descriptor).st_size)
-    finally:
-        os.close(descriptor)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with segment.open("r+b") as file:
+        os.posix_fallocate(file.fileno(), 0, segment.stat().st_size)
 
 
 def _drain(engine: Any) -> None:
@@ -172,6 +157,66 @@ def _drain(engine: Any) -> None:
             return
         time.sleep(0.02)
     _log.warning("the disk tier did not take everything within %.0f s", _DRAIN_SECONDS)
+
+
+def prune(folder: Path, limit: int) -> None:
+    """Keep the chunks in ``folder`` below ``limit`` bytes.
+
+    The chunks whose files were changed, or marked as used, longest ago go first. If another server
+    is about to read a chunk that is removed, it only has a miss.
+    """
+    try:
+        stats = ((path, path.stat()) for path in folder.glob(f"*{_SUFFIX}"))
+        chunks = sorted((stat.st_mtime, stat.st_size, path) for path, stat in stats)
+        excess = sum(size for _, size, _ in chunks) - limit
+        if excess <= 0:
+            return
+        excess += int(limit * _ROOM)
+        for _, size, path in chunks:
+            if excess <= 0:
+                return
+            path.unlink(missing_ok=True)
+            excess -= size
+    except FileNotFoundError:
+        return  # another server is at it
+    except OSError as error:
+        _log.warning("the disk tier %s can't be kept in bounds: %s", folder, error)
+
+
+class UsedChunks:
+    """A listener of LMCache's memory tier that marks the files of chunks that are used.
+
+    The start of every prompt is written first and from then on found in memory. Without the marks
+    it would be the first chunk to be removed, and nothing behind it in a prompt could be found.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """``folder``: of the disk tier."""
+        self._folder = folder
+        self._keys: set[Any] = set()
+
+    def mark(self) -> None:
+        """Mark what was used since the last call."""
+        from lmcache.v1.distributed.l2_adapters.fs_l2_adapter import _object_key_to_filename
+
+        keys, self._keys = self._keys, set()
+        for key in keys:
+            with contextlib.suppress(OSError):  # it is not there yet, or any more
+                os.utime(self._folder / _object_key_to_filename(key))
+
+    def on_l1_keys_reserved_read(self, keys: list[Any]) -> None:
+        """Chunks were found in memory."""
+        self._keys.update(keys)
+
+    def _ignore(self, keys: list[Any]) -> None:
+        """What else LMCache tells its listeners."""
+
+    on_l1_keys_read_finished = _ignore
+    on_l1_keys_reserved_write = _ignore
+    on_l1_keys_write_finished = _ignore
+    on_l1_keys_finish_write_and_reserve_read = on_l1_keys_reserved_read
+    on_l1_keys_deleted_by_manager = _ignore
+    on_l1_keys_accessed = _ignore
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ tokens up to its end, and appears by one rename. A server for several runs would
 that had started it, and would bring no more hits than the disk tier does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -22,6 +20,7 @@ import secrets
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine.core import UserError
-from engine.inference import compat
+from engine.inference.environment import NO_TELEMETRY
 from engine.scratch import make_scratch, remove_stale
 from engine.settings import CacheSettings
 
@@ -85,27 +84,30 @@ class ServerOptions:
 
 
 class KVServer:
-    """One server, ours or another's; `transfer` once it is needed, `close` at the end."""
+    """One server, ours or another's, as `kv_server` holds it."""
 
-    def __init__(self, settings: CacheSettings, *, chunk_tokens: int, on_gpu: bool) -> None:
+    def __init__(
+        self,
+        settings: CacheSettings,
+        *,
+        chunk_tokens: int,
+        on_gpu: bool,
+        resources: contextlib.ExitStack,
+    ) -> None:
         """Start the server's process, or note which one to join; does not wait for it.
 
         Args:
             settings: of the kind ``lmcache``.
             chunk_tokens: tokens that are stored and found together.
             on_gpu: whether the engine's KV lies on a GPU.
+            resources: takes what ends the server, with what it stored on disk, and its traces.
 
         Raises:
             OSError: the folder can't be used, or there is too little shared memory.
         """
         self._settings = settings
-        self._chunk_tokens = chunk_tokens
-        self._resources = contextlib.ExitStack()
-        self._is_starting = True
         if settings.server is None:
-            with contextlib.ExitStack() as resources:
-                self._process = self._start(on_gpu, resources)
-                self._resources = resources.pop_all()
+            self._start(chunk_tokens, on_gpu, resources)
 
     @property
     def log(self) -> Path:
@@ -122,15 +124,10 @@ class KVServer:
         if self._settings.server is None:
             return KVTransfer(port=self._wait(), weights=_identity(weights), pid=self._process.pid)
         port = int(self._settings.server.partition(":")[2])
-        self._join(port)
+        socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS).close()
         return KVTransfer(port=port, weights=_identity(weights), pid=None)
 
-    def close(self) -> None:
-        """End the server that is ours, with what it stored on disk, and remove its traces."""
-        self._resources.close()
-
-    def _start(self, on_gpu: bool, resources: contextlib.ExitStack) -> subprocess.Popen[bytes]:
-        """Return a server's process; what is to be freed at the end goes to ``resources``."""
+    def _start(self, chunk_tokens: int, on_gpu: bool, resources: contextlib.ExitStack) -> None:
         folder = Path(self._settings.folder)
         folder.mkdir(parents=True, exist_ok=True)
         for name in remove_stale(folder, _SCRATCH):  # of servers killed together with their runs
@@ -143,26 +140,30 @@ class KVServer:
             scratch=f"{_SCRATCH}{token}",
             memory_gb=memory_gb if on_gpu else _fitting(memory_gb),
             disk_gb=self._settings.disk_gb,
-            chunk_tokens=self._chunk_tokens,
+            chunk_tokens=chunk_tokens,
             shared_memory=None if on_gpu else segment.name,
         )
         self._scratch, lock = make_scratch(folder, options.scratch)
         resources.callback(os.close, lock)
-        self._ended_well = True
+        self._is_starting = self._ended_well = True
         resources.callback(self._remove, segment)
         with self.log.open("wb") as log:
-            process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "engine.inference.kv_process", json.dumps(asdict(options))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,  # for the port alone
                 stderr=log,
                 pass_fds=(lock,),
-                env={**os.environ, **_ENVIRONMENT},
+                env={
+                    **os.environ,
+                    **NO_TELEMETRY,
+                    "OMP_NUM_THREADS": "1",
+                    "LMCACHE_LOG_LEVEL": "WARNING",
+                },
                 start_new_session=True,  # Ctrl-C is the run's, which ends its server itself
             )
-        resources.enter_context(process)  # waits for it, and closes the pipe
+        resources.enter_context(self._process)  # waits for it, and closes the pipe
         resources.callback(self._end)
-        return process
 
     def _end(self) -> None:
         process = self._process
@@ -198,36 +199,6 @@ class KVServer:
             raise UserError(told)
         return int(told)
 
-    def _join(self, port: int) -> None:
-        compat.check("client")
-        import zmq
-        from lmcache.v1.multiprocess.transport.factory import RequestClientFactory
-
-        context = zmq.Context()
-        context.setsockopt(zmq.LINGER, 0)
-        client = RequestClientFactory.create(f"tcp://127.0.0.1:{port}", context=context)
-        try:
-            chunk: int = client.get_chunk_size().result(timeout=_ANSWER_SECONDS)
-        except TimeoutError as error:
-            raise OSError(f"nothing answers at 127.0.0.1:{port}") from error
-        finally:
-            client.close()
-            context.term()
-        if chunk % self._chunk_tokens:
-            raise OSError(
-                f"its chunks of {chunk} tokens are no multiple of {self._chunk_tokens}; start it "
-                f"with --chunk-size {self._chunk_tokens}"
-            )
-
-
-_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "LMCACHE_TRACK_USAGE": "false",
-    "DO_NOT_TRACK": "1",
-    "LMCACHE_LOG_LEVEL": "WARNING",
-    "LMCACHE_DISABLE_BANNER": "1",
-}
-
 
 @contextlib.contextmanager
 def kv_server(
@@ -237,13 +208,14 @@ def kv_server(
 
     The arguments are those of `KVServer`.
     """
-    try:
-        server = KVServer(settings, chunk_tokens=chunk_tokens, on_gpu=on_gpu)
-    except OSError as error:
-        _go_without(error)
-        yield None
-        return
-    with contextlib.closing(server):
+    with contextlib.ExitStack() as resources:
+        server = None
+        try:
+            server = KVServer(
+                settings, chunk_tokens=chunk_tokens, on_gpu=on_gpu, resources=resources
+            )
+        except OSError as error:
+            _go_without(error)
         yield server
 
 

@@ -1,47 +1,30 @@
 """vLLM's engine in this process: K children from one prompt.
 
 Covers: starting the engine on a CPU or a GPU, running its steps, the model's tokenizer and chat
-template, and its counts. Does not cover the children of a prompt (``fanout.py``),
+template, and how loaded it is. Does not cover the children of a prompt (``fanout.py``),
 what stands in a prompt (``engine.prompts``) or what becomes of a child.
 
 The engine has no locks: one thread adds requests, steps and aborts. The tokenizer is a copy of the
 engine's, so another thread may compose prompts meanwhile.
 """
 
-from __future__ import annotations
-
 import copy
 import gc
 import logging
-import re
-import struct
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
 from engine.core import ChatFrame, UserError
 from engine.inference import compat
-from engine.inference.engine_options import check_engine_options
-from engine.inference.environment import is_cpu_build
-from engine.inference.fanout import FanOut, Sampling
+from engine.inference.engine_options import engine_args, told_what_to_change
+from engine.inference.fanout import FanOut
 from engine.inference.kv_server import KVTransfer
-from engine.inference.stats import EngineLoad, PrefixCacheCount, engine_counter
+from engine.inference.model import EngineLoad, Sampling
 from engine.settings import ModelSettings
 
-# Small blocks: each request computes the tail of its prompt that fills no block (vLLM's CPU
-# backend takes multiples of 32).
-_CPU_BLOCK_SIZE = 32
-# The same for what is stored outside the engine, but each chunk is a file there.
-_CPU_CHUNK_TOKENS = 2 * _CPU_BLOCK_SIZE
-_GPU_CHUNK_TOKENS = 256
-MOST_AT_ONCE = 64
-"""Requests that vLLM runs at once, unless ``model.engine.max_num_seqs`` says otherwise."""
 _MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
-# Weights that are missing are a RuntimeError, an empty file of them is a struct.error.
-_UNLOADABLE = (OSError, ValueError, RuntimeError, SafetensorError, struct.error)
 _log = logging.getLogger(__name__)
 
 
@@ -69,14 +52,11 @@ class LanguageModel:
             UserError: the model can't be loaded, or the installed vLLM or LMCache is one that the
                 engine can't use; the message names it and what to do.
         """
-        counter = engine_counter()
-        try:
+        self._counter = _load_counter()
+        with told_what_to_change(settings, folder):
             args = engine_args(settings=settings, folder=str(folder), seed=seed)
             args.kv_transfer_config = _kv_transfer_config(kv_transfer)
-            self._engine = _load(args, counter)
-        except _errors(settings) as error:
-            raise _unloadable(folder, error, settings) from error
-        self._count = counter
+            self._engine = _load(args, self._counter)
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
         self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
         self._fans: list[FanOut] = []
@@ -153,24 +133,15 @@ class LanguageModel:
         """
         requests = self._engine.get_num_unfinished_requests()
         began = time.perf_counter()
-        outputs = self._engine.step()
+        outputs = {output.request_id: output for output in self._engine.step()}
         seconds = time.perf_counter() - began
-        self._fans = [fan for fan in self._fans if fan.request_ids]
-        owners = {request_id: fan for fan in self._fans for request_id in fan.request_ids}
+        self._fans = [fan for fan in self._fans if fan.indices]
         for fan in self._fans:
-            fan.note_seconds(seconds / requests)
-        for output in outputs:
-            if output.request_id in owners:
-                owners[output.request_id].note_output(output)
-
-    def prefix_cache_count(self) -> PrefixCacheCount:
-        """Return the scheduler's count of tokens looked up in and found in the prefix cache."""
-        count: PrefixCacheCount = self._count.prefix_cache
-        return count
+            fan.note(outputs, seconds=seconds / requests)
 
     def load(self) -> EngineLoad:
         """Return how loaded the engine was in its last step."""
-        load: EngineLoad = self._count.load
+        load: EngineLoad = self._counter.load
         return load
 
     def forget(self) -> None:
@@ -185,27 +156,6 @@ class LanguageModel:
     def close(self) -> None:
         """Shut the engine down and free what it holds."""
         self._engine.engine_core.shutdown()
-
-
-def most_at_once(settings: ModelSettings) -> int:
-    """Return how many requests vLLM runs at once; more wait in its queue."""
-    return int(settings.engine.get("max_num_seqs") or MOST_AT_ONCE)
-
-
-def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
-    """Return how many tokens of KV to store together outside the engine: some of its blocks.
-
-    Raises:
-        UserError: the model's configuration can't be read.
-    """
-    if is_cpu_build() and "block_size" not in settings.engine:
-        return _CPU_CHUNK_TOKENS
-    try:
-        config = engine_args(settings=settings, folder=str(folder), seed=0).create_engine_config()
-    except _errors(settings) as error:
-        raise _unloadable(folder, error, settings) from error
-    block_size = int(config.cache_config.block_size)  # hundreds, for a model with state layers
-    return -(-_GPU_CHUNK_TOKENS // block_size) * block_size
 
 
 def _load(args: Any, counter: Any) -> Any:
@@ -224,25 +174,6 @@ def _load(args: Any, counter: Any) -> Any:
     gc.collect()
     args.kv_transfer_config = None
     return LLMEngine.from_engine_args(args, stat_loggers=[counter])
-
-
-def _errors(settings: ModelSettings) -> tuple[type[Exception], ...]:
-    """Return what loading a model may raise for the user's part in it."""
-    # vLLM compares some values before it checks their types.
-    return (*_UNLOADABLE, TypeError) if settings.engine else _UNLOADABLE
-
-
-def _unloadable(folder: str | Path, error: Exception, settings: ModelSettings) -> UserError:
-    """Return the error that says why, and which setting to change."""
-    said = " ".join(str(error).split())
-    hint = "give model.path=DIR with weights in Hugging Face's layout"
-    if settings.engine:
-        hint = f"{hint}, and see model.engine: {', '.join(settings.engine)}"
-    # vLLM has no class of its own for this; the words are in all its messages, and in PyTorch's.
-    if re.search(r"\bmemory\b|KV cache", said.replace(str(folder), ""), re.IGNORECASE):
-        size = "model.kv_cache_gb" if is_cpu_build() else "model.gpu_memory_utilization"
-        hint = f"change {size} or lower model.max_model_len, and see what else takes memory"
-    return UserError(f"model {str(folder)!r} can't be loaded: {said[:300]}; {hint}")
 
 
 def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
@@ -268,37 +199,31 @@ def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
     )
 
 
-def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
-    """Return what vLLM's engine is made with.
+def _load_counter() -> Any:
+    """Return a stat logger of vLLM's, as its own factory, that has the latest ``load``."""
+    from vllm.v1.metrics.loggers import StatLoggerBase
 
-    Raises:
-        UserError: the installed vLLM is one that the engine can't use, or ``settings.engine`` has
-            a key that it can't have.
-    """
-    compat.check("engine")
-    from vllm import EngineArgs
-    from vllm.platforms import current_platform
+    class LoadCounter(StatLoggerBase):  # type: ignore[misc]
+        load = EngineLoad(waiting=0, kv_usage=0.0)
 
-    common: dict[str, Any] = {
-        "model": folder,
-        "seed": seed,
-        "max_model_len": settings.max_model_len,
-        "max_num_seqs": MOST_AT_ONCE,
-        "enable_prefix_caching": True,
-        "disable_log_stats": False,
-        "use_tqdm_on_load": False,
-    }
-    if current_platform.is_cpu():
-        common |= {
-            "dtype": "bfloat16",
-            "enforce_eager": True,
-            "block_size": _CPU_BLOCK_SIZE,
-            # A seeded request whose prefill is split crashes the CPU backend of vLLM 0.32
-            # ("CPU Generator does not use offset"), so a prompt has to fit in one step.
-            "enable_chunked_prefill": False,
-            "max_num_batched_tokens": max(settings.max_model_len, 2048),
-        }
-    else:
-        common["gpu_memory_utilization"] = settings.gpu_memory_utilization
-    check_engine_options(settings.engine)
-    return EngineArgs(**{**common, **settings.engine})
+        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
+            """Nothing to set up."""
+
+        @classmethod
+        def record(
+            cls,
+            scheduler_stats: Any,
+            iteration_stats: Any,
+            mm_cache_stats: Any = None,
+            engine_idx: int = 0,
+        ) -> None:
+            if scheduler_stats is not None:
+                cls.load = EngineLoad(
+                    waiting=scheduler_stats.num_waiting_reqs,
+                    kv_usage=scheduler_stats.kv_cache_usage,
+                )
+
+        def log_engine_initialized(self) -> None:
+            """Nothing to say."""
+
+    return LoadCounter

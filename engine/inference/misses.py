@@ -19,13 +19,34 @@ tokens up to its end. So it finds a block only if all tokens before the block ar
 Does not cover how vLLM counts: the counts are its own, only the reasons are made here.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from engine.core import Block, Miss, Part, Prompt
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallMisses:
+    """The account of one call.
+
+    Attributes:
+        reasons: for each token of its prompt, the reason if it is computed.
+        starts: hashes of all tokens up to the end of each block of its prompt.
+    """
+
+    reasons: Sequence[Miss]
+    starts: Sequence[int]
+
+    def of_child(self, cached_tokens: int) -> Mapping[Miss, int]:
+        """Return how many tokens were computed for a child, by reason; their sum is all of them.
+
+        Args:
+            cached_tokens: of its prompt, as vLLM counted them.
+        """
+        computed = self.reasons[cached_tokens:]
+        return {reason: count for reason in Miss if (count := computed.count(reason))}
 
 
 class MissLedger:
@@ -70,7 +91,7 @@ class MissLedger:
         self._sequences.update(sequences)
         self._parts.update(hash(block.token_ids) for block in prompt.blocks)
         self._compactions[island] = compactions
-        return CallMisses(reasons, starts=starts)
+        return CallMisses(reasons=reasons, starts=starts)
 
     def end(self, call: CallMisses) -> None:
         """Take in that no child of a call is decoded any more."""
@@ -83,29 +104,6 @@ class MissLedger:
         if hash(block.token_ids) in self._parts:
             return Miss.COMPACTION if compacted else Miss.MOVED
         return Miss.COLD if block.part is Part.TASK else Miss.NEW
-
-
-class CallMisses:
-    """The account of one call: for each token of its prompt, the reason if it is computed."""
-
-    def __init__(self, reasons: Sequence[Miss], *, starts: Sequence[int]) -> None:
-        """Keep what the ledger found.
-
-        Args:
-            reasons: one for each token of the prompt.
-            starts: hashes of all tokens up to the end of each of its blocks.
-        """
-        self._reasons = reasons
-        self.starts = starts
-
-    def of_child(self, cached_tokens: int) -> Mapping[Miss, int]:
-        """Return how many tokens were computed for a child, by reason; their sum is all of them.
-
-        Args:
-            cached_tokens: of its prompt, as vLLM counted them.
-        """
-        computed = self._reasons[cached_tokens:]
-        return {reason: count for reason in Miss if (count := computed.count(reason))}
 
 
 def _starts(token_ids: Sequence[int], *, size: int) -> list[int]:

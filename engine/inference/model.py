@@ -3,14 +3,38 @@
 `engine.inference.LanguageModel` is vLLM's; ``engine.mutation`` has one without a language model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.core import ChatFrame, Generation
-from engine.inference.fanout import Sampling
-from engine.inference.stats import EngineLoad
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How one child is sampled."""
+
+    temperature: float
+    seed: int
+    stop: tuple[str, ...]
+    max_tokens: int
+    banned: tuple[int, ...] = ()
+    grammar: str | None = None
+    schema: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineLoad:
+    """How loaded the engine was in its last step.
+
+    Attributes:
+        waiting: requests that vLLM had no room for.
+        kv_usage: share of the KV cache's blocks that running requests hold, from 0 to 1; blocks
+            that are merely cached can be had, and do not count.
+    """
+
+    waiting: int
+    kv_usage: float
 
 
 class Children(Protocol):

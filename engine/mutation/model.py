@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from engine.core import ChatFrame, UserError
-from engine.inference import EngineLoad, PrefixCacheCount, Sampling
+from engine.inference import EngineLoad, Sampling
 from engine.mutation.fanout import MutationFanOut
 from engine.settings import ModelSettings
 
@@ -28,7 +28,6 @@ class MutationModel:
         """Set the limits that ``settings`` has; ``syntax`` are the processes that mutate."""
         self._syntax = syntax
         self._fans: list[MutationFanOut] = []
-        self._prompt_tokens = 0
         self.max_model_len = settings.max_model_len
         self.block_size = settings.max_model_len
 
@@ -56,7 +55,6 @@ class MutationModel:
             raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
         if any(each.stop or each.banned or each.grammar or each.schema for each in sampling):
             raise ValueError("a mutation follows no stop strings, bans, grammar or schema")
-        self._prompt_tokens += len(token_ids) * len(sampling)
         fan = MutationFanOut(token_ids=token_ids, sampling=sampling, syntax=self._syntax)
         self._fans.append(fan)
         return fan
@@ -66,10 +64,6 @@ class MutationModel:
         for wait in [fan.begin() for fan in self._fans]:
             wait()
         self._fans.clear()
-
-    def prefix_cache_count(self) -> PrefixCacheCount:
-        """Return the prompt tokens of all children, and no hits."""
-        return PrefixCacheCount(queries=self._prompt_tokens, hits=0)
 
     def load(self) -> EngineLoad:
         """Return that nothing waits and nothing is held."""

@@ -88,7 +88,6 @@ def main(folder: str, fault: int, server: str) -> dict[str, Any]:
         transfer = kv_transfer(own, weights=weights)
         model = LanguageModel(settings=settings.model, folder=weights, seed=0, kv_transfer=transfer)
         answers = [ask(model, PARENT)]
-        after_first = model.prefix_cache_count()
         signalled = None
         if fault:
             assert transfer is not None and transfer.pid is not None
@@ -98,8 +97,6 @@ def main(folder: str, fault: int, server: str) -> dict[str, Any]:
         model.close()
     return {
         "answers": answers,
-        "external_hits": after_first.external_hits,
-        "hits": after_first.hits,
         "warnings": warnings.lines,
         "left": sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".data"),
     }

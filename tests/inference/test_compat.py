@@ -18,7 +18,7 @@ import engine
 from engine.core import UserError
 from engine.inference import LanguageModel, compat, kv_server, kv_transfer
 from engine.inference.compat import Hook, Part
-from engine.inference.llm import engine_args
+from engine.inference.engine_options import engine_args
 from engine.settings import CacheSettings, ModelSettings
 
 ENGINE = Path(engine.__file__).parent

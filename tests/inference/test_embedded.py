@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.core import UserError
-from engine.inference.embedded import embedded_model
+from engine.inference.weights import embedded_model
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -19,8 +19,7 @@ from engine.inference import (
     most_at_once,
     prepare,
 )
-from engine.inference.engine_options import DRAFTS, OWNED, check_engine_options
-from engine.inference.llm import engine_args
+from engine.inference.engine_options import DRAFTS, OWNED, check_engine_options, engine_args
 from engine.settings import ModelSettings
 
 

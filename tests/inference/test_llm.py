@@ -59,16 +59,11 @@ def test_children_come_one_by_one_as_they_finish(
 
 def test_all_children_but_the_first_share_the_prompt(model: LanguageModel) -> None:
     ids = model.encode(" ".join(f"shared {word}" for word in range(60)))
-    before = model.prefix_cache_count()
     children = list(model.fanout(token_ids=ids, sampling=[sampling(seed) for seed in range(8)]))
-    after = model.prefix_cache_count()
     cached = sorted(child.cached_prompt_tokens for child in children)
     assert [child.prompt_tokens for child in children] == [len(ids)] * 8
     assert cached[0] == 0
     assert all(len(ids) - 64 <= count < len(ids) for count in cached[1:])
-    # vLLM's scheduler keeps a count of its own; it has to agree.
-    assert after.queries - before.queries == 8 * len(ids)
-    assert after.hits - before.hits == sum(cached)
 
 
 def test_a_seed_gives_the_same_text_again(model: LanguageModel) -> None:
@@ -249,10 +244,8 @@ def test_a_transcript_is_cached_up_to_the_end_of_the_parents_answer(
         following = operator.compose(replace(asked, parent=parent, lineage=(turn,)))
         said = prompt.token_ids + child.token_ids
         assert following.token_ids[: len(said)] == said
-        before = model.prefix_cache_count().hits
         (next_child,) = model.fanout(token_ids=following.token_ids, sampling=[sampling()])
-        cached = model.prefix_cache_count().hits - before
-        assert next_child.cached_prompt_tokens == cached
+        cached = next_child.cached_prompt_tokens
         assert cached >= len(said) - 2 * model.block_size
         # All the answer but its last token is in the cache, and whole blocks are found.
         assert cached == (len(said) - 1) // model.block_size * model.block_size

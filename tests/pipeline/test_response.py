@@ -49,7 +49,7 @@ def request(**changes: Any) -> Request:
         "prompt": PROMPT,
         "sampling": spread(SETTINGS, PROPOSAL, PROMPT),
         "numbers": range(4),
-        "misses": CallMisses([Miss.COLD, Miss.NEW, Miss.ALIGNMENT], starts=[]),
+        "misses": CallMisses(reasons=[Miss.COLD, Miss.NEW, Miss.ALIGNMENT], starts=[]),
         "known": 23,
     }
     return Request(**parts | changes)

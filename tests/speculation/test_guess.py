@@ -58,7 +58,7 @@ def guess(proposal: Proposal = PROPOSAL, *, at_once: int = 1) -> Guess:
         prompt=prompt,
         sampling=spread(config.resolve([]).search, proposal, prompt),
         numbers=range(proposal.k),
-        misses=CallMisses([], starts=[]),
+        misses=CallMisses(reasons=[], starts=[]),
         known=23,
     )
     return Guess(request=request, ahead=("6.0", "6.1"))
