@@ -18,7 +18,7 @@ from engine.core import Problem
 from engine.evaluation import EvaluatorPool
 from engine.inference import Model
 from engine.parts import Parts
-from engine.pool import read_sources
+from engine.pool import read_pool
 from engine.report.clock import ClockUse, clock_use
 from engine.settings import RunSettings
 from engine.store import DATABASE, Event, EventLog, RunHistory, create_log
@@ -64,7 +64,9 @@ def run_in_memory(
         known: the events of an earlier run that this one goes on from; its settings may differ.
     """
     parts = Parts(problem=problem, evaluators=pool, syntax=syntax_workers(), load=lambda: model)
-    events = known or first_events(settings, parts, read_sources(settings.pool, problem=problem))
+    sources, most = settings.pool.sources, settings.pool.most_of_run
+    reading = read_pool(sources, problem=problem, most_of_run=most)
+    events = known or first_events(settings, parts, reading)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         create_log(folder / DATABASE, events)

@@ -25,7 +25,7 @@ from engine.evaluation import Cascade
 from engine.evolve import evolve
 from engine.parts import Parts, open_parts, read_problem
 from engine.pipeline import RunState
-from engine.pool import read_sources
+from engine.pool import read_pool
 from engine.restore import archive_features, replay, restore, told_cascade
 from engine.search.features import cell_of
 from engine.settings import RunSettings
@@ -81,7 +81,8 @@ class Run:
             raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
         problem = read_problem(settings)
         archive_features(settings, problem)  # before anything is started
-        reading = read_sources(settings.pool, problem=problem)
+        pool = settings.pool
+        reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem) as parts:
             events = [_session(0, problem), *first_events(settings, parts, reading)]
             create_run(folder, write_config=lambda path: config.save(settings, path), events=events)

@@ -1,11 +1,11 @@
 """Seed pools: programs that other runs or people made, for a run to start from.
 
-`read_sources` reads them (``reading``); `seeds` has them evaluated, clustered and mixed
+`read_pool` reads them (``reading``); `seeds` has them evaluated, clustered and mixed
 (``allocation``), and says with which of them each island begins. ``python -m engine.pool export``
 writes the best programs of runs as a pool.
 """
 
 from engine.pool.reading import PoolProgram, PoolReading, read_pool
-from engine.pool.seeding import read_sources, seeds
+from engine.pool.seeding import seeds
 
-__all__ = ["PoolProgram", "PoolReading", "read_pool", "read_sources", "seeds"]
+__all__ = ["PoolProgram", "PoolReading", "read_pool", "seeds"]

@@ -6,15 +6,13 @@ without a limit unless it is given. Prints each program's score, file and origin
 Exit codes: 0 done, 2 the input is wrong (one line on standard error).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine.arguments import Arguments, execute
 from engine.core import UserError
-from engine.pool.export import export
+from engine.pool.runs import export
 
 _TOP = 10
 

@@ -17,23 +17,26 @@ equal scores the shorter ranks first, then the earlier. A ratio counts as the de
 written as, so d = 0.07 of 100 programs are 7. If there are fewer different programs than islands,
 there are as many clusters as programs; the islands get them in turn, each with its own draws.
 
-Does not cover how an island takes its programs in.
+Does not cover how an island takes its programs in, or how vectors are made (``engine.embedding``).
 """
 
-from __future__ import annotations
-
 import math
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans2
 
 from engine.core import Candidate, Direction
 from engine.embedding import Vectors
-from engine.pool.clusters import clusters
 from engine.search.roster import rank
 
-_STREAM = 0x4D  # keeps the draws apart from others that derive from the same seed
+# Keep the draws apart from others that derive from the same seed.
+_MIXING_STREAM, _CLUSTERS_STREAM = 0x4D, 0x4B
+_RESTARTS = 8  # one start in a bad place is likely, eight are not
+_ROUNDS = 30  # pools of hundreds settle in fewer
 
 
 def allocate(
@@ -56,16 +59,7 @@ def allocate(
         elites: rho, from 0 to 1 (clusters stay as they are).
         direction: of the scores.
         seed: the run's; the same arguments give the same programs.
-
-    Raises:
-        ValueError: there is no island, a ratio is out of range, or the vectors are not finite or
-            not as many as the candidates.
     """
-    for name, ratio in (("mixing", mixing), ("elites", elites)):
-        if not 0 <= ratio <= 1:
-            raise ValueError(f"expected {name} from 0 to 1, but it is {ratio}")
-    if len(vectors) != len(candidates):
-        raise ValueError(f"{len(candidates)} candidates have {len(vectors)} vectors")
     ranked = [
         sorted((candidates[row] for row in rows), key=lambda each: rank(each, direction))
         for rows in clusters(vectors, k=islands, seed=seed)
@@ -78,7 +72,7 @@ def allocate(
     mixed = []
     for island in range(islands):
         own = ranked[island % len(ranked)]
-        rng = np.random.default_rng([seed, island, 0, _STREAM])
+        rng = np.random.default_rng([seed, island, 0, _MIXING_STREAM])
         programs = _mixed(own, shared, mixing=mixing, elites=elites, rng=rng)
         mixed.append(tuple(sorted(programs, key=lambda each: rank(each, direction))))
     return tuple(mixed)
@@ -104,3 +98,61 @@ def _mixed(
 def _share(ratio: float, own: Sequence[Candidate]) -> Fraction:
     """Return the ratio of a cluster's size, as the decimal that the ratio is written as."""
     return Fraction(repr(float(ratio))) * len(own)
+
+
+def clusters(vectors: Vectors, *, k: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    """Return which rows belong together: the best of several runs of k-means.
+
+    The best run has the smallest sum of squared distances from the clusters' means. The starts are
+    k-means++ (Arthur and Vassilvitskii, SODA 2007). A cluster that k-means leaves empty gets one
+    row of a cluster that has several: the one farthest from its mean. The same vectors and seed
+    give the same clusters.
+
+    Args:
+        vectors: finite, shape (n, d).
+        k: how many clusters, 1 or more; as many as there are different vectors, if that is less.
+        seed: of the starts.
+
+    Returns:
+        The rows of each cluster in ascending order, the clusters in the order of their first rows.
+        Each of the n rows is in one cluster, and no cluster is empty.
+    """
+    if not len(vectors):
+        return ()
+    points = vectors.astype(np.float64)
+    k = min(k, len(np.unique(points, axis=0)))
+    if k == 1:
+        return (tuple(range(len(points))),)
+    rng = np.random.default_rng([seed, 0, 0, _CLUSTERS_STREAM])
+    starts = [_filled(_labels(points, k, rng), points, k) for _ in range(_RESTARTS)]
+    best = min(starts, key=lambda labels: _squares(labels, points, k).sum())
+    found = [tuple(np.flatnonzero(best == label).tolist()) for label in range(k)]
+    return tuple(sorted(found))
+
+
+def _labels(points: NDArray[np.float64], k: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an empty cluster, which `_filled` mends
+        _, labels = kmeans2(points, k, iter=_ROUNDS, minit="++", rng=rng)
+    return np.asarray(labels, dtype=np.intp)
+
+
+def _filled(labels: NDArray[np.intp], points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Return the labels with no cluster empty; there are at least ``k`` different points."""
+    labels = labels.copy()
+    for label in range(k):
+        if not (labels == label).any():
+            # A row by itself lies at its mean. Some other one does not, as there are more
+            # different points than clusters that hold any.
+            labels[np.argmax(_squares(labels, points, k))] = label
+    return labels
+
+
+def _squares(labels: NDArray[np.intp], points: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Return the squared distance of each row from the mean of its cluster, shape (n,)."""
+    result = np.zeros(len(points))
+    for label in range(k):
+        rows = labels == label
+        if rows.sum() > 1:
+            result[rows] = ((points[rows] - points[rows].mean(axis=0)) ** 2).sum(axis=1)
+    return result

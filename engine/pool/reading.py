@@ -8,8 +8,6 @@ problem is reported with the reason, and the others are read all the same.
 Does not cover evaluating the programs, or which of them go where (``allocation.py``).
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import symtable
@@ -25,10 +23,6 @@ from engine.syntax import read
 
 MAX_BYTES = 1 << 18
 """The largest file that is read: many times what a model can be shown."""
-
-
-class _Unreadable(Exception):
-    """A file that is not taken, and why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +51,7 @@ class PoolReading:
     unusable: Mapping[str, str]
 
 
-def read_pool(sources: Sequence[Path], *, problem: Problem, most_of_run: int) -> PoolReading:
+def read_pool(sources: Sequence[str | Path], *, problem: Problem, most_of_run: int) -> PoolReading:
     """Return the programs of all sources, each different one once.
 
     Args:
@@ -72,24 +66,22 @@ def read_pool(sources: Sequence[Path], *, problem: Problem, most_of_run: int) ->
     taken: dict[str, PoolProgram] = {}  # by the programs' keys
     unusable: dict[str, str] = {}
     for label, source in _labelled(sources):
-        for name, text in _texts(label, source, problem, most_of_run):
+        for name, found in _found(label, source, problem, most_of_run):
             try:
-                if isinstance(text, _Unreadable):
-                    raise text
-                program = _program(text, problem.entry_point)
+                program = _program(found, problem.entry_point)
                 if program.key in taken:
-                    raise _Unreadable(f"the same program as {taken[program.key].name}")
+                    raise UserError(f"the same program as {taken[program.key].name}")
                 taken[program.key] = PoolProgram(name=name, program=program)
-            except _Unreadable as error:
+            except UserError as error:
                 unusable[name] = str(error)
     return PoolReading(programs=tuple(taken.values()), unusable=unusable)
 
 
-def _labelled(sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+def _labelled(sources: Sequence[str | Path]) -> Iterator[tuple[str, Path]]:
     """Yield each source, as a full path, and a name that no other one has."""
     taken: set[str] = set()
     for source in sources:
-        folder = source.expanduser().resolve()
+        folder = Path(source).expanduser().resolve()
         if not folder.is_dir():
             raise UserError(f"pool {source} is not a folder; give a folder of programs or a run's")
         label = name = _shown(folder.name)
@@ -101,15 +93,15 @@ def _labelled(sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
         yield label, folder
 
 
-def _texts(
+def _found(
     label: str, folder: Path, problem: Problem, most_of_run: int
-) -> Iterator[tuple[str, str | _Unreadable]]:
-    """Yield the name and the text of each program in a folder, or why it can't be read."""
+) -> Iterator[tuple[str, str | Path | UserError]]:
+    """Yield the name of each program in a folder, and its text or its file; or what is wrong."""
     if (folder / DATABASE).exists():
         try:
             best = read_run(folder, problem=problem).best[:most_of_run]
         except UserError as error:
-            yield label, _Unreadable(str(error))
+            yield label, error
             return
         yield from ((f"{label}/{each.id}", each.program) for each in best)
         return
@@ -117,12 +109,7 @@ def _texts(
         files = sorted(each.name for each in folder.iterdir() if each.name.endswith(".py"))
     except OSError as error:
         raise UserError(f"pool {folder} can't be read: {error.strerror}") from error
-    for file in files:
-        name = f"{label}/{_shown(file)}"
-        try:
-            yield name, _text(folder, file)
-        except _Unreadable as error:
-            yield name, error
+    yield from ((f"{label}/{_shown(file)}", folder / file) for file in files)
 
 
 def _shown(name: str) -> str:
@@ -132,30 +119,25 @@ def _shown(name: str) -> str:
     return name.encode("unicode_escape").decode()
 
 
-def _text(folder: Path, file: str) -> str:
+def _text(file: Path) -> str:
     try:
-        path = (folder / file).resolve()
-        if path.parent != folder:
-            raise _Unreadable("a link to something outside the folder")
-        content = _content(path)
+        path = file.resolve()
+        if path.parent != file.parent:
+            raise UserError("a link to something outside the folder")
+        with open(path, "rb", opener=_opened) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise UserError("not a regular file")
+            content = opened.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UserError(f"larger than {MAX_BYTES} bytes")
         # With a byte order mark or without, and whatever ends its lines: as Python reads it.
         text = content.decode("utf-8-sig")
     except (OSError, RuntimeError) as error:  # RuntimeError: links that lead in a circle
         reason = error.strerror if isinstance(error, OSError) else "a link that leads nowhere"
-        raise _Unreadable(f"can't be read: {reason}") from error
+        raise UserError(f"can't be read: {reason}") from error
     except UnicodeDecodeError as error:
-        raise _Unreadable("not UTF-8 text") from error
+        raise UserError("not UTF-8 text") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _content(path: Path) -> bytes:
-    with open(path, "rb", opener=_opened) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise _Unreadable("not a regular file")
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise _Unreadable(f"larger than {MAX_BYTES} bytes")
-    return content
 
 
 def _opened(path: str, flags: int) -> int:
@@ -163,15 +145,18 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
-def _program(text: str, entry_point: str) -> Program:
-    """Return the program that a text holds.
+def _program(found: str | Path | UserError, entry_point: str) -> Program:
+    """Return the program in a text or a file.
 
     Raises:
-        _Unreadable: it is none, or does not bind the name ``entry_point``.
+        UserError: why it is left out, such as that it does not bind the name ``entry_point``.
     """
+    if isinstance(found, UserError):
+        raise found
+    text = found if isinstance(found, str) else _text(found)
     program = read(text)
     if program is None:
-        raise _Unreadable("not valid Python, or nested too deeply")
+        raise UserError("not valid Python, or nested too deeply")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the text holds, as in `parse`
         module = symtable.symtable(text, "<program>", "exec")
@@ -179,4 +164,4 @@ def _program(text: str, entry_point: str) -> Program:
         symbol = module.lookup(entry_point)
         if symbol.is_assigned() or symbol.is_imported():
             return program
-    raise _Unreadable(f"defines no function {entry_point!r}")
+    raise UserError(f"defines no function {entry_point!r}")

@@ -1,23 +1,30 @@
-"""The programs of a recorded run, the best first.
+"""The best programs of recorded runs: reading them, and writing them as a pool.
 
-Does not cover what they are read for: ``reading.py`` (a pool), ``export.py``.
+A pool's folder holds the programs, ``001.py`` being the best, and ``index.json``: the problem, and
+of each program its score in full, the run and the candidate that it was there, and that run's model
+and seed. The index is for people and tools; whoever reads the pool evaluates the programs anew.
+
+Does not cover reading a pool: ``reading.py``.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from engine import config
 from engine.core import Candidate, Problem, UserError
+from engine.problem import load_problem
 from engine.search.roster import rank
 from engine.settings import RunSettings
 from engine.store import EventLog, RunHistory
+from engine.store.folder import whole_folder
 from engine.syntax import read
 
 T = TypeVar("T")
+
+INDEX = "index.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +41,7 @@ class RecordedRun:
     folder: Path
     settings: RunSettings
     fingerprint: str
-    best: tuple[Candidate, ...]
+    best: list[Candidate]
 
 
 def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
@@ -43,7 +50,7 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
     Raises:
         UserError: the folder is no run of this problem, is damaged, or a process works on it.
     """
-    settings = run_settings(folder)
+    settings = _settings(folder)
     name = Path(settings.problem).name
     if name != problem.name:
         raise UserError(f"{folder} is a run of problem {name}, not of {problem.name}")
@@ -63,11 +70,11 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
         folder=folder,
         settings=settings,
         fingerprint=history.sessions[0].fingerprint,
-        best=tuple(different(valid, program=lambda each: each.program)),
+        best=_different(valid, program=lambda each: each.program),
     )
 
 
-def run_settings(folder: Path) -> RunSettings:
+def _settings(folder: Path) -> RunSettings:
     """Return the settings of the run in ``folder``.
 
     Raises:
@@ -79,13 +86,91 @@ def run_settings(folder: Path) -> RunSettings:
     return config.load(path)
 
 
-def different(items: Iterable[T], *, program: Callable[[T], str]) -> Iterator[T]:
-    """Yield the items, but none whose program is the same as an earlier item's."""
-    seen: set[str] = set()
+def _different(items: Iterable[T], *, program: Callable[[T], str]) -> list[T]:
+    """Return the items without those whose program is the same as an earlier item's."""
+    found: dict[str, T] = {}
     for each in items:
         text = program(each)
         known = read(text)
-        key = text if known is None else known.key
-        if key not in seen:
-            seen.add(key)
-            yield each
+        found.setdefault(text if known is None else known.key, each)
+    return list(found.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exported:
+    """A program in a pool's index.
+
+    Attributes:
+        file: in the pool's folder.
+        score: unrounded, as the run recorded it.
+        run: name of the run.
+        candidate: the program's id in the run.
+        model: name of the run's model.
+        seed: the run's.
+    """
+
+    file: str
+    score: float
+    run: str
+    candidate: str
+    model: str
+    seed: int
+
+
+def export(runs: Sequence[Path], *, to: Path, top: int, each: int | None = None) -> list[Exported]:
+    """Write the best programs of all runs together; return them, the best first.
+
+    The folder appears whole or not at all.
+
+    Args:
+        runs: folders of runs of one problem, at least one.
+        to: the pool's folder, which must not exist; its parents are made.
+        top: how many programs, at most.
+        each: how many of one run, at most; None for no limit. One good run's best programs are
+            often near-copies, and would be the whole pool.
+
+    Raises:
+        UserError: a folder is no run, the runs are of several problems or scored differently, none
+            has a valid program, or the pool can't be written.
+    """
+    if to.exists():
+        raise UserError(f"{to} exists; give another to=FOLDER")
+    settings = _settings(runs[0])
+    data = Path(settings.data) if settings.data is not None else None
+    problem = load_problem(Path(settings.problem), data=data)
+    first, *others = recorded = [read_run(run, problem=problem) for run in runs]
+    for run in others:
+        if run.fingerprint != first.fingerprint:
+            raise UserError(
+                f"{run.folder} and {first.folder} were scored by different versions of the "
+                "problem, so their scores do not compare; export each to a pool of its own"
+            )
+    ordered = sorted(
+        ((run, candidate) for run in recorded for candidate in run.best[:each]),
+        key=lambda pair: rank(pair[1], problem.direction),
+    )
+    best = _different(ordered, program=lambda pair: pair[1].program)[:top]
+    if not best:
+        raise UserError(f"no run in {', '.join(map(str, runs))} has a valid program")
+    entries = [
+        Exported(
+            file=f"{number:03}.py",
+            score=candidate.score,
+            run=run.folder.resolve().name,
+            candidate=candidate.id,
+            model=run.settings.model.name,
+            seed=run.settings.seed,
+        )
+        for number, (run, candidate) in enumerate(best, start=1)
+    ]
+    index = {
+        "problem": problem.name,
+        "direction": problem.direction.value,
+        "fingerprint": first.fingerprint,
+        "programs": [asdict(entry) for entry in entries],
+    }
+    with whole_folder(to, advice="give another to=FOLDER") as partial:
+        for entry, (_, candidate) in zip(entries, best, strict=True):
+            (partial / entry.file).write_text(candidate.program, encoding="utf-8", newline="")
+        (partial / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+    return entries

@@ -7,33 +7,20 @@ was evaluated is recorded with its verdict, also one that failed, or that no isl
 Does not cover how an island takes them in: ``engine.search``.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from engine.core import Candidate, Evaluation, Feature, Problem, Program
 from engine.embedding import embed
 from engine.evaluation import EvaluatorPool
 from engine.pool.allocation import allocate
-from engine.pool.reading import PoolProgram, PoolReading, read_pool
+from engine.pool.reading import PoolProgram, PoolReading
 from engine.search.features import cell_of
-from engine.settings import PoolSettings, RunSettings
+from engine.settings import RunSettings
 from engine.store import Event, Seed, Verdict
 from engine.syntax import read
 
 _log = logging.getLogger("brood")
-
-
-def read_sources(settings: PoolSettings, *, problem: Problem) -> PoolReading:
-    """Return what the pool's sources hold; nothing if there are none.
-
-    Raises:
-        UserError: a source is no folder, or can't be listed.
-    """
-    sources = [Path(each) for each in settings.sources]
-    return read_pool(sources, problem=problem, most_of_run=settings.most_of_run)
 
 
 def seeds(

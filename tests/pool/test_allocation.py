@@ -168,21 +168,3 @@ def test_the_same_seed_gives_the_same_programs() -> None:
     found = [islands(pool, count=3, mixing=0.4, elites=0.1, seed=seed) for seed in (1, 1, 2, 3)]
     assert found[0] == found[1]
     assert found[0] != found[2] or found[0] != found[3]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"mixing": 1.01}, "mixing from 0 to 1"),
-        ({"mixing": -0.1}, "mixing from 0 to 1"),
-        ({"elites": math.nan}, "elites from 0 to 1"),
-        ({"count": 0}, "k is 0"),
-    ],
-)
-def test_input_is_checked(change: dict[str, float], words: str) -> None:
-    given = {"count": 2, "mixing": 0.5, "elites": 0.5, **change}
-    with pytest.raises(ValueError, match=words):
-        islands(heaps(A, B), **given)  # type: ignore[arg-type]
-    candidates, vectors = heaps(A, B)
-    with pytest.raises(ValueError, match="14 candidates have 13 vectors"):
-        islands((candidates, vectors[1:]), count=2, mixing=0.5, elites=0.5)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from engine.embedding import Vectors
-from engine.pool.clusters import clusters
+from engine.pool.allocation import clusters
 
 
 def rows(*vectors: tuple[float, ...]) -> Vectors:
@@ -63,7 +61,7 @@ def test_every_row_is_in_one_cluster_and_none_is_empty(vectors: Vectors, k: int,
 
 
 def test_a_cluster_that_k_means_leaves_empty_gets_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.pool.clusters._RESTARTS", 1)  # or another start would be taken
+    monkeypatch.setattr("engine.pool.allocation._RESTARTS", 1)  # or another start would be taken
     cloud = rows(
         *((3, 0), (-1, -1), (-7, 7), (3, 3), (6, 3)),
         *((-6, 5), (-2, 5), (6, -5), (6, -7), (3, -6)),
@@ -79,11 +77,3 @@ def test_fewer_vectors_than_clusters_are_a_cluster_each() -> None:
     assert clusters(rows((0, 1), (0, 1), (0, 1)), k=2, seed=0) == ((0, 1, 2),)
     assert clusters(np.zeros((0, 4), np.float32), k=3, seed=0) == ()
     assert clusters(np.zeros((3, 0), np.float32), k=2, seed=0) == ((0, 1, 2),)
-
-
-def test_input_is_checked() -> None:
-    with pytest.raises(ValueError, match="k is 0"):
-        clusters(rows((0, 1)), k=0, seed=0)
-    for bad in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="finite"):
-            clusters(rows((0, bad), (1, 1)), k=1, seed=0)

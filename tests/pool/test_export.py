@@ -14,7 +14,7 @@ import pytest
 from engine import config
 from engine.core import INITIAL, Problem, UserError
 from engine.pool import read_pool
-from engine.pool.export import export
+from engine.pool.runs import export
 from engine.store import EventLog
 
 MakeRun = Callable[..., Path]

@@ -14,8 +14,8 @@ from command import assert_complete, run
 from engine import config
 from engine.core import Failure, Feature, Problem
 from engine.evaluation import EvaluatorPool
-from engine.pool import read_sources, seeds
-from engine.pool.export import INDEX
+from engine.pool import read_pool, seeds
+from engine.pool.runs import INDEX
 from engine.problem import POOL, load_problem, shipped
 from engine.store import Event, Seed, Verdict
 
@@ -49,7 +49,7 @@ def begun(
     with EvaluatorPool(problem=problem, workers=1) as evaluators:
         return seeds(
             settings,
-            read_sources(settings.pool, problem=problem),
+            read_pool(settings.pool.sources, problem=problem, most_of_run=9),
             problem=problem,
             evaluators=evaluators,
             fits=lambda program: len(program) <= longest,

@@ -12,7 +12,7 @@ from engine import config
 from engine.core import Problem, UserError
 from engine.evaluation import EvaluatorPool
 from engine.pool import read_pool
-from engine.pool.export import INDEX
+from engine.pool.runs import INDEX
 from engine.problem import POOL, load_problem, shipped
 
 OWN_DATA = ("eplb", "protein_fitness", "sequential_recommendation")
