@@ -1,15 +1,14 @@
 """Mutations of expressions: numbers, operators, comparisons, names, calls, subexpressions.
 
-Each mutation changes one place of a syntax tree, chosen by chance, and returns whether there was
-one. Does not cover what has to hold of the mutated program: ``mutate.py``.
+Each mutation returns the changes that it may make of a syntax tree, one for each place. Does not
+cover which of them is made, or what has to hold of the mutated program: ``mutate.py``.
 """
-
-from __future__ import annotations
 
 import ast
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,110 +35,115 @@ _SMALLEST_STEP, _LARGEST_STEP = -3.0, 0.3  # decimal logarithms of relative step
 
 _T = TypeVar("_T")
 _Kind = tuple[type[ast.AST], ...]
+Change = Callable[[np.random.Generator], None]
+"""Changes one place of a tree; what is left open is decided by chance."""
 
 
-def constant(tree: ast.Module, rng: np.random.Generator) -> bool:
+def constant(tree: ast.Module) -> list[Change]:
     """Scale or shift a number; turn a truth value round.
 
     An integer is shifted by a geometric number of ones, or scaled by a log-normal factor; another
     number x becomes x exp(s N(0, 1)) with a step s log-uniform from 0.001 to 2, so that search is
     fine and coarse at once; 0 becomes s N(0, 1).
     """
-    slots = [slot for slot in find_slots(tree) if _is_number(slot.node)]
-    if not slots:
-        return False
-    slot = one_of(slots, rng)
-    assert isinstance(slot.node, ast.Constant)
-    slot.put(_literal(_moved(slot.node.value, rng)))
-    return True
+
+    def move(slot: Slot, value: float, rng: np.random.Generator) -> None:
+        slot.put(_literal(_moved(value, rng)))
+
+    return [
+        partial(move, slot, node.value)
+        for slot in find_slots(tree)
+        if isinstance(node := slot.node, ast.Constant) and isinstance(node.value, int | float)
+    ]
 
 
-def operator(tree: ast.Module, rng: np.random.Generator) -> bool:
+def operator(tree: ast.Module) -> list[Change]:
     """Replace an operator by another one of its kind: arithmetic, bitwise, boolean, a sign."""
     kinds = (_ARITHMETIC, _BITS, _BOOLEAN, _SIGNS)
-    nodes = [
-        node
+
+    def replace(node: Any, rng: np.random.Generator) -> None:
+        node.op = _other(node.op, kinds, rng)
+
+    return [
+        partial(replace, node)
         for node in _evaluated(tree)
         if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp | ast.UnaryOp)
         and any(isinstance(node.op, kind) for kind in kinds)
     ]
-    if not nodes:
-        return False
-    node = one_of(nodes, rng)
-    node.op = _other(node.op, kinds, rng)
-    return True
 
 
-def comparison(tree: ast.Module, rng: np.random.Generator) -> bool:
+def comparison(tree: ast.Module) -> list[Change]:
     """Replace a comparison by another one, ``is`` and ``in`` by their opposites."""
-    kinds = (_ORDER, _IDENTITY, _MEMBERSHIP)
-    places = [
-        (node, index)
+
+    def replace(node: ast.Compare, index: int, rng: np.random.Generator) -> None:
+        node.ops[index] = _other(node.ops[index], (_ORDER, _IDENTITY, _MEMBERSHIP), rng)
+
+    return [
+        partial(replace, node, index)
         for node in _evaluated(tree)
         if isinstance(node, ast.Compare)
         for index in range(len(node.ops))
     ]
-    if not places:
-        return False
-    node, index = one_of(places, rng)
-    node.ops[index] = _other(node.ops[index], kinds, rng)
-    return True
 
 
-def name(tree: ast.Module, rng: np.random.Generator) -> bool:
+def name(tree: ast.Module) -> list[Change]:
     """Read another variable that is bound there."""
-    slots = [
-        slot
+
+    def rename(slot: Slot, now: str, rng: np.random.Generator) -> None:
+        slot.put(ast.Name(id=one_of(sorted(slot.names - {now}), rng), ctx=ast.Load()))
+
+    return [
+        partial(rename, slot, node.id)
         for slot in find_slots(tree)
-        if isinstance(slot.node, ast.Name) and slot.node.id in slot.names and len(slot.names) > 1
+        if isinstance(node := slot.node, ast.Name) and node.id in slot.names and len(slot.names) > 1
     ]
-    if not slots:
-        return False
-    slot = one_of(slots, rng)
-    assert isinstance(slot.node, ast.Name)
-    others = sorted(slot.names - {slot.node.id})
-    slot.put(ast.Name(id=one_of(others, rng), ctx=ast.Load()))
-    return True
 
 
-def call(tree: ast.Module, rng: np.random.Generator) -> bool:
+def call(tree: ast.Module) -> list[Change]:
     """Call another function of the same module, or of the program, that takes as many arguments.
 
     Only calls without keyword arguments are changed, and none of a module of random numbers.
     """
     modules, own = known_modules(tree), _own_functions(tree)
-    places = [
-        (node, others)
+
+    def replace(node: ast.Call, others: Sequence[str], rng: np.random.Generator) -> None:
+        if isinstance(node.func, ast.Attribute):
+            node.func.attr = one_of(others, rng)
+        else:
+            node.func = ast.Name(id=one_of(others, rng), ctx=ast.Load())
+
+    return [
+        partial(replace, node, others)
         for node in _evaluated(tree)
         if isinstance(node, ast.Call)
         and not node.keywords
         and not any(isinstance(each, ast.Starred) for each in node.args)
         and (others := _rivals(node, modules, own))
     ]
-    if not places:
-        return False
-    node, others = one_of(places, rng)
-    if isinstance(node.func, ast.Attribute):
-        node.func.attr = one_of(others, rng)
-    else:
-        node.func = ast.Name(id=one_of(others, rng), ctx=ast.Load())
-    return True
 
 
-def expression(tree: ast.Module, rng: np.random.Generator) -> bool:
-    """Replace an expression by a copy of another one of the same function."""
+def expression(tree: ast.Module) -> list[Change]:
+    """Replace an expression by a copy of another one of the same function.
+
+    A single change: which slots can be replaced is seen when they are tried, in an order of chance.
+    """
     slots = find_slots(tree)
-    for index in rng.permutation(len(slots)):
-        slot = slots[index]
-        others = [
-            each
-            for each in slots
-            if each is not slot and each.function is slot.function and _is_readable(each, at=slot)
-        ]
-        if others:
-            slot.put(copy.deepcopy(one_of(others, rng).node))
-            return True
-    return False
+
+    def copy_one(rng: np.random.Generator) -> None:
+        for index in rng.permutation(len(slots)):
+            slot = slots[index]
+            others = [
+                each
+                for each in slots
+                if each is not slot
+                and each.function is slot.function
+                and _is_readable(each, at=slot)
+            ]
+            if others:
+                slot.put(copy.deepcopy(one_of(others, rng).node))
+                return
+
+    return [copy_one] if slots else []
 
 
 def one_of(values: Sequence[_T], rng: np.random.Generator) -> _T:
@@ -153,16 +157,11 @@ def _evaluated(tree: ast.Module) -> list[ast.AST]:
     return [node for node in nodes(tree) if id(node) in expressions or isinstance(node, ast.stmt)]
 
 
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-
-
-def _moved(value: object, rng: np.random.Generator) -> int | float | bool:
+def _moved(value: float, rng: np.random.Generator) -> float:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
         return _moved_integer(value, rng)
-    assert isinstance(value, float)
     step = 10 ** rng.uniform(_SMALLEST_STEP, _LARGEST_STEP)
     moved = value * math.exp(step * rng.standard_normal())
     if value == 0:

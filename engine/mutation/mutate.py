@@ -7,8 +7,6 @@ that the program before it did not read already. Comments and layout are lost.
 Does not cover the mutations themselves: ``expressions.py``, ``statements.py``.
 """
 
-from __future__ import annotations
-
 import ast
 import time
 from collections.abc import Callable, Mapping
@@ -16,11 +14,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from engine.mutation import expressions, statements
+from engine.mutation.expressions import Change, one_of
 from engine.syntax import read
 from engine.syntax.tree import copy_of
 
-Mutation = Callable[[ast.Module, np.random.Generator], bool]
-"""Changes one place of a tree; returns False, the tree unchanged, if it has no place for it."""
+Mutation = Callable[[ast.Module], list[Change]]
+"""Returns the changes that it may make of a tree; none if the tree has no place for it."""
 
 MUTATIONS: Mapping[Mutation, float] = {
     expressions.constant: 4.0,
@@ -67,7 +66,11 @@ def _once(program: str, rng: np.random.Generator) -> str:
     for _ in range(_ATTEMPTS):
         mutation = _KINDS[int(rng.choice(len(_KINDS), p=_SHARES))]
         tree = copy_of(program)
-        child = _text(tree) if mutation(tree, rng) else None
+        changes = mutation(tree)
+        if not changes:
+            continue
+        one_of(changes, rng)(rng)
+        child = _text(tree)
         after = None if child is None else read(child)
         if (
             after is not None

@@ -4,15 +4,14 @@ Only statements inside functions are touched, and no ``return``, import, definit
 program needs those to return anything.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from engine.mutation.expressions import one_of
+from engine.mutation.expressions import Change
 
 _FIXED = (
     *(ast.Return, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef),
@@ -21,51 +20,48 @@ _FIXED = (
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)  # what stands behind them never runs
 
 
-def removal(tree: ast.Module, rng: np.random.Generator) -> bool:
+def removal(tree: ast.Module) -> list[Change]:
     """Remove a statement; ``pass`` stays where it was the only one of its block."""
-    places = [
-        (block, index)
+
+    def remove(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
+        block[index : index + 1] = [] if len(block) > 1 else [ast.Pass()]
+
+    return [
+        partial(remove, block, index)
         for block in _blocks(tree)
         for index, statement in enumerate(block)
         if _is_movable(statement)
     ]
-    if not places:
-        return False
-    block, index = one_of(places, rng)
-    block[index : index + 1] = [] if len(block) > 1 else [ast.Pass()]
-    return True
 
 
-def repetition(tree: ast.Module, rng: np.random.Generator) -> bool:
+def repetition(tree: ast.Module) -> list[Change]:
     """Insert a copy of a statement somewhere behind it in its block."""
-    places = [
-        (block, index, position)
+
+    def repeat(block: list[ast.stmt], index: int, to: int, _: np.random.Generator) -> None:
+        block.insert(to, copy.deepcopy(block[index]))
+
+    return [
+        partial(repeat, block, index, to)
         for block in _blocks(tree)
         for index, statement in enumerate(block)
         if _is_movable(statement)
-        for position in range(index + 1, len(block) + 1)
-        if not isinstance(block[position - 1], _LEAVES)
+        for to in range(index + 1, len(block) + 1)
+        if not isinstance(block[to - 1], _LEAVES)
     ]
-    if not places:
-        return False
-    block, index, position = one_of(places, rng)
-    block.insert(position, copy.deepcopy(block[index]))
-    return True
 
 
-def exchange(tree: ast.Module, rng: np.random.Generator) -> bool:
+def exchange(tree: ast.Module) -> list[Change]:
     """Let two neighbours change places."""
-    places = [
-        (block, index)
+
+    def swap(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
+        block[index], block[index + 1] = block[index + 1], block[index]
+
+    return [
+        partial(swap, block, index)
         for block in _blocks(tree)
         for index in range(len(block) - 1)
         if _is_movable(block[index]) and _is_movable(block[index + 1])
     ]
-    if not places:
-        return False
-    block, index = one_of(places, rng)
-    block[index], block[index + 1] = block[index + 1], block[index]
-    return True
 
 
 def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:

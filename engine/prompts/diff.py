@@ -5,8 +5,6 @@ answer that is still being written can come to anything. Does not cover near mis
 that is not in the program, letter by letter, does not apply.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Covers: writing the grammars, in the EBNF that vLLM's structured output takes. D
 shapes: an infill that parses may still add a long array to a short one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

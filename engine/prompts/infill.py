@@ -6,14 +6,15 @@ measurements). The prompt is a Python file that states the task, shows other pro
 has any, and ends with the parent's text up to a place chosen by chance. It does not show how the
 parent goes on there. All K children fill the same place, so they share every token of the prompt.
 
-Places, chosen by kind (see `KINDS`): a number, an expression, a statement that is written anew, a
-statement that is inserted, and an assignment to a known variable that is inserted. Expressions,
-numbers and assignments are written under a grammar; statements are free text.
+Places, chosen by kind (see `Infill.kinds`): a number, an expression, a statement that is written
+anew, a statement that is inserted, and an assignment to a known variable that is inserted.
+Expressions, numbers and assignments are written under a grammar; statements are free text.
 
 Does not cover models that were trained to see what follows the gap (fill-in-the-middle tokens).
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +30,11 @@ from engine.core import (
     Parsed,
     Part,
     Pending,
-    Problem,
     Prompt,
     Proposal,
     Turn,
 )
-from engine.prompts.blocks import Blocks, Tokenizer, aligned
+from engine.prompts.blocks import Blocks, aligned
 from engine.prompts.grammar import (
     call_grammar,
     count_grammar,
@@ -42,10 +42,9 @@ from engine.prompts.grammar import (
     integer_grammar,
     number_grammar,
 )
-from engine.prompts.layouts import fitted, make_layout
+from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import OPERATORS, Operator, Parsing, direction_in_words
 from engine.prompts.requests import score_in_words
-from engine.settings import PromptSettings
 from engine.syntax import parse, read, source_lines
 from engine.syntax.library import functions_of
 from engine.syntax.names import known_modules
@@ -53,19 +52,8 @@ from engine.syntax.progress import cannot_continue
 from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
 from engine.syntax.sites import Site, SiteKind, find_sites
 
-# Weights of the kinds of places. docs/log.md has what was measured.
-KINDS = {
-    SiteKind.CONSTANT: 2.0,
-    SiteKind.EXPRESSION: 1.0,
-    SiteKind.STATEMENT: 0.5,
-    SiteKind.GAP: 0.5,
-    SiteKind.ASSIGNMENT: 2.5,
-}
-CALLS = 0.8
-BANS = 0.5
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
-MOST_LINES = 3
 _MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
 _NEXT = "# a better version\n"
 _SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
@@ -73,53 +61,43 @@ _SCORE_TOKENS = 64  # enough for the line with the score and the start of an ass
 
 @OPERATORS.register("infill")
 class Infill(Operator):
-    """Completes the parent at one place."""
+    """Completes the parent at one place; docs/log.md has what was measured of its numbers.
 
-    def __init__(
-        self,
-        *,
-        problem: Problem,
-        tokenizer: Tokenizer,
-        max_tokens: int,
-        prompts: PromptSettings,
-        kinds: Mapping[SiteKind, float] = KINDS,
-        calls: float = CALLS,
-        bans: float = BANS,
-        most_lines: int = MOST_LINES,
-    ) -> None:
-        """Prepare the part of the prompt that never changes.
+    Attributes:
+        kinds: weight of each kind of place.
+        calls: of the assignments, the share that goes on with an imported module and a dot.
+        bans: the share of prompts in which the parent's own next token is banned.
+        most_lines: of a completion that are used.
+    """
 
-        Args:
-            problem: what the task is made of.
-            tokenizer: of the model.
-            max_tokens: of a whole program, which no infill is.
-            prompts: the run's.
-            kinds: weight of each kind of place.
-            calls: of the assignments, the share that goes on with an imported module and a dot.
-            bans: the share of prompts in which the parent's own next token is banned.
-            most_lines: of a completion that are used.
-        """
-        super().__init__(
-            problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
-        )
-        self._kinds, self._calls, self._bans = kinds, calls, bans
-        self._most_lines = most_lines
-        # A conversation goes on where the parent was written; its score stands behind it.
-        self._goes_on = prompts.layout == "transcript"
-        self._shows_parent_twice = prompts.layout != "stable"
-        statement = problem.statement.replace('"""', "'''")
-        better = direction_in_words(problem)
-        self._task = self._blocks.make(
-            Part.TASK, f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
-        )
-        self._layout = make_layout(prompts, longest_parent=self.longest_parent)
+    kinds: Mapping[SiteKind, float] = {
+        SiteKind.CONSTANT: 2.0,
+        SiteKind.EXPRESSION: 1.0,
+        SiteKind.STATEMENT: 0.5,
+        SiteKind.GAP: 0.5,
+        SiteKind.ASSIGNMENT: 2.5,
+    }
+    calls = 0.8
+    bans = 0.5
+    most_lines = 3
+
+    @functools.cached_property
+    def _task(self) -> Block:
+        statement = self._problem.statement.replace('"""', "'''")
+        better = direction_in_words(self._problem)
+        text = f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
+        return self._blocks.make(Part.TASK, text)
+
+    @functools.cached_property
+    def _layout(self) -> Layout:
+        return make_layout(self._prompts, longest_parent=self.longest_parent)
 
     @property
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`."""
         room = self._tokenizer.max_model_len - len(self._task.token_ids)
         room -= max(EXPRESSION_TOKENS, STATEMENT_TOKENS)
-        return room // (1 + self._shows_parent_twice) - _SCORE_TOKENS
+        return room // (1 if self._prompts.layout == "stable" else 2) - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Choose a place in the parent and return the text up to it; see `Operator.compose`."""
@@ -128,21 +106,20 @@ class Infill(Operator):
         tree = parse(parent)
         if tree is None:
             raise ValueError(f"parent {proposal.parent.id} does not parse")
-        sites = find_sites(parent, tree)
-        if sites:
-            gap, grammar = _gap(
-                _choose_site(sites, self._kinds, rng), parent, tree, calls=self._calls, rng=rng
-            )
-        else:
-            gap, grammar = _last_gap(parent), None
+        gap, grammar = _last_gap(parent), None
+        if sites := find_sites(parent, tree):
+            site = _choose_site(sites, self.kinds, rng)
+            gap, grammar = _gap(site, parent, tree, calls=self.calls, rng=rng)
         shown = parent[: gap.start] + gap.before
-        heading = _NEXT if self._goes_on else _score_line(proposal.parent)
+        # A conversation goes on where the parent was written; its score stands behind it.
+        goes_on = self._prompts.layout == "transcript"
+        heading = _NEXT if goes_on else _score_line(proposal.parent)
         # A word's token holds the space before it, so a prompt must not end in that space.
         request = heading + shown.removesuffix(" ")
         cut = request.rindex("\n") + 1 if self._aligns else 0  # empty lines may stand there
         pieces = (request[:cut], request[cut:]) if cut else (request,)
-        parts = (self._blocks.make(Part.ASK, text, shows=(proposal.parent.id,)) for text in pieces)
-        asks = list(parts)
+        shows = (proposal.parent.id,)
+        asks = [self._blocks.make(Part.ASK, text, shows=shows) for text in pieces]
         tokens = STATEMENT_TOKENS if gap.whole_lines else EXPRESSION_TOKENS
         writer = _Writer(blocks=self._blocks, task=self._task, request=asks)
         room = self._tokenizer.max_model_len - tokens
@@ -151,9 +128,9 @@ class Infill(Operator):
             blocks = aligned(blocks, self._tokenizer, room=room)
         banned: tuple[int, ...] = ()
         # An assignment that is inserted goes on as nothing in the parent does.
-        if rng.random() < self._bans and not gap.before:
-            goes_on = (heading + shown + parent[gap.start :])[cut:]
-            banned = self._next_token(asks[-1], goes_on=goes_on)
+        if rng.random() < self.bans and not gap.before:
+            unchanged = (heading + shown + parent[gap.start :])[cut:]
+            banned = self._next_token(asks[-1], unchanged=unchanged)
         return Prompt(
             blocks=blocks,
             stop=("\n\n",) if gap.whole_lines else ("\n",),
@@ -168,7 +145,7 @@ class Infill(Operator):
         if prompt.gap is None:
             raise ValueError("not a prompt of this operator")
         cut_off = generation.finish_reason != "stop"
-        text, lines = generation.text.lstrip(" "), self._most_lines
+        text, lines = generation.text.lstrip(" "), self.most_lines
         return partial(_filled, parent.program, prompt.gap, text, cut_off, lines)
 
     def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
@@ -183,11 +160,11 @@ class Infill(Operator):
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the completion has as many lines as are used of one."""
         gap = prompt.gap
-        return gap is not None and gap.whole_lines and text.count("\n") >= self._most_lines
+        return gap is not None and gap.whole_lines and text.count("\n") >= self.most_lines
 
-    def _next_token(self, ask: Block, *, goes_on: str) -> tuple[int, ...]:
+    def _next_token(self, ask: Block, *, unchanged: str) -> tuple[int, ...]:
         """Return the token with which the parent itself would go on after the request."""
-        whole, shown = tuple(self._tokenizer.encode(goes_on)), len(ask.token_ids)
+        whole, shown = tuple(self._tokenizer.encode(unchanged)), len(ask.token_ids)
         # Where the prompt's last token and the parent's next characters are one token, there is
         # no next token to ban.
         return whole[shown : shown + 1] if whole[:shown] == ask.token_ids else ()

@@ -24,8 +24,6 @@ Does not cover the words (``chat.py``, ``infill.py``) or which programs are show
 (``engine.search``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol

@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 
 from engine.core import Attempt, Candidate, Evaluation, Pending, Proposal, Turn
+from engine.prompts.answer import fenced
 from engine.prompts.diff import plain_lines
-from engine.prompts.fence import fenced
 
 MOST_CHANGE = 1200
 """Characters of a change that are shown."""

@@ -10,21 +10,28 @@ used for nothing, as in TurboEvolve.
 In a transcript its exchanges are not repeated: an answer with K programs is not what led to one of
 them, so the conversation begins anew with the program.
 
-Does not cover the form of an answer (``responses.py``).
+The answer is an object with a list of entries; where it was cut off, those before the cut count:
+
+    {"responses": [{"code": "...", "probability": 0.5}, ...]}
 """
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
+from engine.prompts.answer import fenced_blocks
 from engine.prompts.chat import ChatOperator, first_program
-from engine.prompts.fence import fenced_blocks
 from engine.prompts.operator import OPERATORS, Parsing
 from engine.prompts.requests import failed
-from engine.prompts.responses import responses, schema
 
+_DECODER = json.JSONDecoder()
+_OPENING = re.compile(r'\s*\{\s*"responses"\s*:\s*\[\s*')
+_COMMA = re.compile(r"\s*,\s*")
+_AFTER_ENTRY = re.compile(r"\s*[],]")
 _REQUEST = (
     "Write better versions of the current program that differ from each other, as if drawn at "
     "random from all the answers that you could give. Number of versions: {k}.\n"
@@ -79,3 +86,68 @@ def _program(code: str) -> Program | None:
     code = code.replace("\r\n", "\n")
     texts = (code, *(block.text for block in fenced_blocks(code)))
     return first_program(text.strip() + "\n" for text in texts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Response:
+    """One entry of an answer.
+
+    Attributes:
+        code: what stands for the program; empty for an entry that has no such text.
+        probability: from 0 to 1; None for an entry that has no such number.
+    """
+
+    code: str
+    probability: float | None
+
+
+def schema(most: int) -> str:
+    """Return the JSON schema of an answer with at most ``most`` entries, and at least one."""
+    entry = {
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "probability": {"type": "number", "minimum": 0, "maximum": 1},
+        },
+        "required": ["code", "probability"],
+        "additionalProperties": False,
+    }
+    entries = {"type": "array", "items": entry, "minItems": 1, "maxItems": most}
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": {"responses": entries},
+            "required": ["responses"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def responses(text: str) -> Iterator[Response]:
+    """Yield the entries of an answer, in its order, up to where it ends or is not JSON.
+
+    What is yielded of the start of an answer is the start of what is yielded of the whole.
+    """
+    before = _OPENING.match(text)
+    while before is not None:
+        try:
+            entry, end = _DECODER.raw_decode(text, before.end())
+        except (ValueError, RecursionError):
+            return
+        before = _COMMA.match(text, end)
+        if not isinstance(entry, dict) and not _AFTER_ENTRY.match(text, end):
+            return  # of a number this may be a part: 0 of 0E1
+        yield _response(entry)
+
+
+def _response(entry: object) -> Response:
+    fields: dict[str, object] = entry if isinstance(entry, dict) else {}
+    code, probability = fields.get("code"), fields.get("probability")
+    if isinstance(probability, bool) or not isinstance(probability, int | float):
+        probability = None
+    return Response(
+        code=code if isinstance(code, str) else "",
+        probability=None
+        if probability is None or not 0 <= probability <= 1
+        else float(probability),
+    )

@@ -5,8 +5,6 @@ offer, the places that can be changed and what can be read there, whether an unf
 become a program. Does not cover prompts, or mutations: ``engine.prompts``, ``engine.mutation``.
 """
 
-from __future__ import annotations
-
 from engine.syntax.reading import read
 from engine.syntax.tree import MAX_DEPTH, dotted, parse, source_lines
 

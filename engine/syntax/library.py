@@ -4,8 +4,6 @@ Each module and each name is looked up once a process. Does not cover what the f
 have to be.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -4,8 +4,6 @@ Covers: Python text that ends at the end of a line. Does not cover where in an a
 stands (``answer.py``, ``diff.py``), or names that nothing defines: what follows may define them.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from codeop import PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]

@@ -5,8 +5,6 @@ variable that is not known to be a whole number is taken for an array. A variabl
 one branch is taken to be bound after it. Does not cover types in general.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -59,9 +57,9 @@ def imported_at(tree: ast.Module, *, line: int) -> frozenset[str]:
     Those are the imports of the module, and of the innermost function before the line.
     """
     function = _innermost(tree, line)
-    local = _own_nodes(function.body if function else ())
+    local = own_nodes(function.body if function else ())
     imports = [
-        *_own_nodes(tree.body),
+        *own_nodes(tree.body),
         *(node for node in local if getattr(node, "lineno", line) < line),
     ]
     return frozenset(
@@ -115,7 +113,7 @@ def _bindings(function: _Function, line: int) -> Iterator[tuple[str, ast.expr | 
     pairs += [*zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
     for parameter, default in pairs:
         yield parameter.arg, default, False
-    for node in _own_nodes(function.body):
+    for node in own_nodes(function.body):
         for target, value, end in _targets(node):
             if (end.end_lineno or line) < line:
                 for name in _stored(target):
@@ -148,9 +146,9 @@ def _stored(target: ast.expr) -> Iterator[str]:
             yield node.id
 
 
-def _own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yield the nodes and what is under them, in the order of the text, but no inner scope."""
     for node in nodes:
         yield node
         if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
-            yield from _own_nodes(ast.iter_child_nodes(node))
+            yield from own_nodes(ast.iter_child_nodes(node))

@@ -1,17 +1,17 @@
 """Places in a program where a language model can write something else.
 
-Covers: finding them in the syntax tree, as character offsets. Does not cover choosing one or
-filling it: ``engine.prompts.infill``.
+Covers: finding them in the syntax tree, as character offsets: the slots that hold an expression
+(``slots.py``), and statements. Does not cover choosing one or filling it:
+``engine.prompts.infill``.
 """
-
-from __future__ import annotations
 
 import ast
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from engine.syntax.tree import source_lines
+from engine.syntax.slots import find_slots
+from engine.syntax.tree import nodes, source_lines
 
 
 class SiteKind(enum.StrEnum):
@@ -43,17 +43,18 @@ class Site:
 def find_sites(program: str, tree: ast.Module) -> tuple[Site, ...]:
     """Return the sites inside the program's functions, in the order they start.
 
-    Targets of assignments, f-strings, decorators and annotations are no sites: what is written
-    there rarely runs. A ``return`` or a function is no site as a whole, only what is in it. Nothing
-    is inserted in the middle of a line.
+    What is no slot is no site. Nor are f-strings, defaults of parameters, and the names of which an
+    attribute is read. A number and its sign are one site. A ``return`` or a function is no site as
+    a whole, only what is in it. Nothing is inserted in the middle of a line.
     """
     offsets = _Offsets(program)
     sites = {
         site
-        for function in ast.walk(tree)
+        for function in nodes(tree)
         if isinstance(function, ast.FunctionDef)
-        for site in _sites_in(function, offsets)
+        for site in _statements_in(function, offsets)
     }
+    sites.update(_expressions_in(tree, offsets))
     return tuple(sorted(sites, key=lambda site: (site.start, site.end, site.kind)))
 
 
@@ -88,21 +89,32 @@ class _Offsets:
         return self._lines[line - 1].encode()[:column].decode()
 
 
-def _sites_in(function: ast.FunctionDef, offsets: _Offsets) -> Iterator[Site]:
+def _statements_in(function: ast.FunctionDef, offsets: _Offsets) -> Iterator[Site]:
     for statement in _statements(function.body):
         start, end = offsets.span(statement)
         line = statement.lineno
         if offsets.starts_line(statement) and not getattr(statement, "decorator_list", []):
-            yield Site(kind=SiteKind.GAP, start=start, end=start, line=line, node=statement)
-            if statement in function.body:
-                yield Site(
-                    kind=SiteKind.ASSIGNMENT, start=start, end=start, line=line, node=statement
-                )
+            kinds = [SiteKind.GAP] + [SiteKind.ASSIGNMENT] * (statement in function.body)
+            for kind in kinds:
+                yield Site(kind=kind, start=start, end=start, line=line, node=statement)
         if _is_replaceable(statement, offsets):
             yield Site(kind=SiteKind.STATEMENT, start=start, end=end, line=line, node=statement)
-        for kind, expression in _expressions(statement):
-            start, end = offsets.span(expression)
-            yield Site(kind=kind, start=start, end=end, line=expression.lineno, node=expression)
+
+
+def _expressions_in(tree: ast.Module, offsets: _Offsets) -> Iterator[Site]:
+    for slot in find_slots(tree):
+        node, owner = slot.node, slot.owner
+        number = node.operand if isinstance(node, ast.UnaryOp) else node
+        kind = SiteKind.CONSTANT if isinstance(number, ast.Constant) else SiteKind.EXPRESSION
+        if not isinstance(slot.function, ast.FunctionDef) or isinstance(owner, ast.arguments):
+            continue
+        if isinstance(owner, ast.UnaryOp) and isinstance(node, ast.Constant):
+            continue
+        if isinstance(owner, ast.Attribute) and isinstance(node, ast.Name | ast.Attribute):
+            continue
+        if not isinstance(node, ast.JoinedStr):
+            start, end = offsets.span(node)
+            yield Site(kind=kind, start=start, end=end, line=node.lineno, node=node)
 
 
 def _is_replaceable(statement: ast.stmt, offsets: _Offsets) -> bool:
@@ -120,57 +132,3 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         for name in ("body", "orelse", "finalbody"):
             yield from _statements(getattr(statement, name, []))
-
-
-def _expressions(statement: ast.stmt) -> Iterator[tuple[SiteKind, ast.expr]]:
-    """Yield what a statement reads, itself and nested, but not the blocks under it."""
-    for name, value in ast.iter_fields(statement):
-        if name in ("body", "orelse", "finalbody", "annotation", "decorator_list", "returns"):
-            continue
-        for node in value if isinstance(value, list) else [value]:
-            if isinstance(node, ast.expr):
-                yield from _reads(node)
-
-
-def _reads(node: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
-    if isinstance(node, ast.JoinedStr | ast.Starred | ast.Slice):
-        return
-    if _is_constant(node):
-        yield SiteKind.CONSTANT, node
-        return
-    if not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-        yield SiteKind.EXPRESSION, node
-    for child in _parts(node):
-        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Call) and child is node.func):
-            yield from _base(child)
-        else:
-            yield from _reads(child)
-
-
-def _base(node: ast.expr) -> Iterator[tuple[SiteKind, ast.expr]]:
-    """Yield the sites in what a call names or an attribute is read of; a bare name has to stay."""
-    if isinstance(node, ast.Attribute):
-        yield from _base(node.value)
-    elif not isinstance(node, ast.Name):
-        yield from _reads(node)
-
-
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    for name, value in ast.iter_fields(node):
-        if name == "keys" and isinstance(node, ast.Dict):
-            continue  # the names that a program's contract asks for
-        if name == "value" and isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.keyword):
-                yield child.value
-            elif isinstance(child, ast.Slice):
-                yield from (part for part in (child.lower, child.upper, child.step) if part)
-            elif isinstance(child, ast.expr):
-                yield child
-
-
-def _is_constant(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp):
-        node = node.operand
-    return isinstance(node, ast.Constant)

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from engine.syntax.scope import own_nodes
 from engine.syntax.tree import dotted, kinds_of, nodes
 
 _LEFT_ALONE = frozenset(
@@ -89,7 +90,9 @@ class _Names:
 class _Finder:
     def __init__(self, tree: ast.Module) -> None:
         self._imported = imported_names(tree)
-        self._constants = frozenset(_assigned(tree)) - self._imported
+        assigned = (node for node in own_nodes(tree.body) if isinstance(node, ast.Name))
+        names = {name.id for name in assigned if isinstance(name.ctx, ast.Store)}
+        self._constants = frozenset(names) - self._imported
         self.slots: list[Slot] = []
 
     def look(self, node: ast.AST, *, names: _Names, function: ast.AST) -> None:
@@ -149,14 +152,3 @@ def _children(node: ast.AST) -> Iterator[tuple[str, int | None, ast.AST]]:
 
 def _is_bare_constant(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _assigned(module: ast.Module) -> Iterator[str]:
-    """Yield the names that the module's own statements assign to."""
-    todo: list[ast.AST] = [*module.body]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
-            todo += ast.iter_child_nodes(node)

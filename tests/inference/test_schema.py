@@ -17,8 +17,7 @@ from engine.core import INITIAL, Candidate, Evaluation, Generation, Problem, Pro
 from engine.evolve import evolve
 from engine.inference import LanguageModel, Sampling
 from engine.problem import load_problem, shipped
-from engine.prompts.responses import responses
-from engine.prompts.verbalized import Verbalized
+from engine.prompts.verbalized import Verbalized, responses
 from engine.restore import restore, told_cascade
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grammars import accepts, sentence
@@ -101,6 +102,7 @@ def tokenizer() -> Words:
     return NoChat()  # an infill is no chat
 
 
+TUNED = ("kinds", "calls", "bans", "most_lines")
 MakeInfill = Callable[..., Infill]
 
 
@@ -108,8 +110,13 @@ MakeInfill = Callable[..., Infill]
 def make(problem: Problem, tokenizer: Words) -> MakeInfill:
     """Return an infill with the same chance for every kind of place, if nothing else is said."""
     even = {"kinds": dict.fromkeys(SiteKind, 1.0), "calls": 0.5, "bans": 0.5}
-    parts = {"problem": problem, "tokenizer": tokenizer, "max_tokens": 0, "prompts": STABLE, **even}
-    return lambda **other: Infill(**{**parts, **other})
+    parts = {"problem": problem, "tokenizer": tokenizer, "max_tokens": 0, "prompts": STABLE}
+
+    def made(**other: Any) -> Infill:
+        chosen = {**even, **{name: other.pop(name) for name in TUNED if name in other}}
+        return type("Tuned", (Infill,), chosen)(**{**parts, **other})
+
+    return made
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.prompts.responses import Response, responses, schema
+from engine.prompts.verbalized import Response, responses, schema
 
 QUOTED = (
     'def f(x):\n    """Say "}], {\\"code\\": 1}"."""\n    return {"responses": [x, "\\u00bd½"]}\n'
