@@ -62,7 +62,7 @@ def evolve(
             settings=settings,
             history=state.history,
             operators=operators,
-            model=model,
+            block_size=model.block_size,
             decoder=decoder,
             syntax=syntax,
             timeline=timeline,
@@ -87,11 +87,7 @@ def evolve(
             generator = SpeculativeCalls(
                 calls,
                 settings=settings,
-                state=state,
-                record=record,
-                requests=requests,
                 reader=reader,
-                pressure=pressure,
                 allowance=allowance,
             )
         Loop(

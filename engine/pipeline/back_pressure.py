@@ -148,47 +148,40 @@ class BackPressure:
             self._call_seconds = MEMORY * before + (1 - MEMORY) * load.call_seconds
 
 
+@dataclass(kw_only=True)
 class LoadWatch:
-    """Lets the limits follow the load, a few times a second."""
+    """Lets the limits follow the load, a few times a second.
 
-    def __init__(
-        self,
-        *,
-        pressure: BackPressure,
-        load: Callable[[], EngineLoad],
-        requests: Requests,
-        history: RunHistory,
-    ) -> None:
-        """Begin now.
+    Attributes:
+        pressure: the limits.
+        load: returns what the model's engine says of itself.
+        requests: those at the model.
+        history: the run's, as far as it is recorded; it may grow.
+    """
 
-        Args:
-            pressure: the limits.
-            load: returns what the model's engine says of itself.
-            requests: those at the model.
-            history: the run's, as far as it is recorded; it may grow.
-        """
-        self._pressure = pressure
-        self._load = load
-        self._requests = requests
-        self._history = history
-        self._looked = time.monotonic()
-        self._verdicts = len(history.verdicts)
+    pressure: BackPressure
+    load: Callable[[], EngineLoad]
+    requests: Requests
+    history: RunHistory
+
+    def __post_init__(self) -> None:
+        self._looked, self._verdicts = time.monotonic(), len(self.history.verdicts)
 
     def look(self, *, candidates: int) -> None:
         """Observe the load, with so many ``candidates`` at the evaluators, if it is time."""
-        now, verdicts = time.monotonic(), len(self._history.verdicts)
+        now, verdicts = time.monotonic(), len(self.history.verdicts)
         if now - self._looked < _BETWEEN_LOADS:
             return
-        engine = self._load()
-        self._pressure.observe(
+        engine = self.load()
+        self.pressure.observe(
             Load(
                 seconds=now - self._looked,
-                children=self._requests.children,
+                children=self.requests.children,
                 waiting=engine.waiting,
                 kv_usage=engine.kv_usage,
                 candidates=candidates,
                 verdicts=verdicts - self._verdicts,
-                call_seconds=self._requests.seconds,
+                call_seconds=self.requests.seconds,
                 memory_usage=memory_usage(),
             )
         )

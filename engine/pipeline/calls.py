@@ -9,6 +9,7 @@ request is composed and read (``requests.py``), or what becomes of a child (``en
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from engine.core import Proposal
 from engine.pipeline.back_pressure import BackPressure
@@ -18,35 +19,28 @@ from engine.pipeline.state import RunState
 from engine.store import Call, Event
 
 
+@dataclass(kw_only=True)
 class Calls:
-    """Asks for calls and follows them until their last child is back."""
+    """Asks for calls and follows them until their last child is back.
 
-    def __init__(
-        self,
-        *,
-        state: RunState,
-        record: Callable[[Event], None],
-        requests: Requests,
-        pressure: BackPressure,
-        overlap: bool,
-    ) -> None:
-        """Begin with no call under way.
+    Attributes:
+        state: the run's, as far as it is recorded.
+        record: appends an event to the log and folds it into the state.
+        requests: those at the model.
+        pressure: says whether there is room for another call.
+        overlap: whether a call may begin while anything is under way.
+    """
 
-        Args:
-            state: the run's, as far as it is recorded.
-            record: appends an event to the log and folds it into the state.
-            requests: those at the model.
-            pressure: says whether there is room for another call.
-            overlap: whether a call may begin while anything is under way.
-        """
-        self._state = state
-        self._record = record
-        self._requests = requests
-        self._pressure = pressure
-        self._overlap = overlap
+    state: RunState
+    record: Callable[[Event], None]
+    requests: Requests
+    pressure: BackPressure
+    overlap: bool
+
+    def __post_init__(self) -> None:
         self._under_way: dict[int, Request] = {}  # by ticket
         self._numbers: defaultdict[int, list[int]] = defaultdict(list)  # by island, of its next
-        self._next = state.history.next_iteration
+        self._next = self.state.history.next_iteration
 
     @property
     def in_flight(self) -> int:
@@ -56,7 +50,7 @@ class Calls:
     @property
     def children(self) -> int:
         """How many are at the model."""
-        return self._requests.children
+        return self.requests.children
 
     @property
     def islands(self) -> set[int]:
@@ -66,7 +60,7 @@ class Calls:
     def begin_again(self, proposals: Iterable[Proposal]) -> None:
         """Decode the children that are missing of calls that are recorded."""
         for proposal in proposals:
-            request = self._requests.compose(proposal)
+            request = self.requests.compose(proposal)
             self._under_way[request.ticket] = request
 
     def ask(self, *, candidates: int) -> bool:
@@ -79,35 +73,35 @@ class Calls:
             Whether there is room left.
         """
         while self._has_room(candidates):
-            islands = range(self._state.search.islands)
-            island = self._state.next_of(i for i in islands if not self._state.is_open(i))
+            islands = range(self.state.search.islands)
+            island = self.state.next_of(i for i in islands if not self.state.is_open(i))
             if island is None:
                 return True
-            proposal = self._state.search.ask(self.number(island), island=island)
-            if not self._pressure.fits(proposal.k, beside=self.children):
+            proposal = self.state.search.ask(self.number(island), island=island)
+            if not self.pressure.fits(proposal.k, beside=self.children):
                 return False
             self.begin(proposal)
         return False
 
     def begin(self, proposal: Proposal) -> None:
         """Record the call that the search has asked for."""
-        request = self._requests.compose(proposal)
+        request = self.requests.compose(proposal)
         self.take_over(request, request.call())
 
     def send(self) -> None:
         """Send what was begun; it is on disk."""
-        self._requests.send()
+        self.requests.send()
 
     def take_over(self, request: Request, call: Call) -> None:
         """Record a call whose request is under way, and follow the request from now on."""
-        self._record(call)
+        self.record(call)
         del self._numbers[call.island][0]
         if request.left:
             self._under_way[request.ticket] = request
 
     def received(self) -> Iterator[tuple[Request, Response]]:
         """Yield what has come back of these calls; record each before you take the next."""
-        for request, response in self._requests.received():
+        for request, response in self.requests.received():
             if request.ticket in self._under_way:
                 if not request.left:
                     del self._under_way[request.ticket]
@@ -116,12 +110,12 @@ class Calls:
     def wind_up(self) -> None:
         """End all calls: their children come back with what they have."""
         for request in self._under_way.values():
-            self._requests.abort(request)
+            self.requests.abort(request)
 
     def abandon(self) -> None:
         """Forget all calls: a run that goes on decodes again what is not recorded."""
         for request in self._under_way.values():
-            self._requests.drop(request)
+            self.requests.drop(request)
         self._under_way.clear()
 
     def number(self, island: int, *, after: int = 0) -> int:
@@ -140,6 +134,6 @@ class Calls:
         return numbers[after]
 
     def _has_room(self, candidates: int) -> bool:
-        if not self._overlap:
+        if not self.overlap:
             return not self._under_way and not candidates
-        return self._pressure.has_room(children=self.children, candidates=candidates)
+        return self.pressure.has_room(children=self.children, candidates=candidates)

@@ -9,9 +9,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 
 from engine.core import Generation, Parsed, Proposal
-from engine.inference import Decoder, MissLedger, Model
+from engine.inference import Decoder, MissLedger
 from engine.pipeline.request import Request, Response, spread
 from engine.prompts import Operator
 from engine.settings import RunSettings
@@ -22,53 +23,43 @@ from engine.timeline import Activity, Timeline
 _log = logging.getLogger("brood")
 
 
+@dataclass(kw_only=True)
 class Requests:
-    """Composes requests, sends them to the decoder, and takes the responses back."""
+    """Composes requests, sends them to the decoder, and takes the responses back.
 
-    def __init__(
-        self,
-        *,
-        settings: RunSettings,
-        history: RunHistory,
-        operators: Mapping[str, Operator],
-        model: Model,
-        decoder: Decoder,
-        syntax: Executor,
-        timeline: Timeline,
-        notify: Callable[[], object],
-    ) -> None:
-        """Begin with none.
+    Attributes:
+        settings: the run's.
+        history: the run's, as far as it is recorded; it may grow.
+        operators: by name.
+        block_size: of the model's prefix cache, in tokens.
+        decoder: decodes what is sent.
+        syntax: processes that parse what comes back; see `engine.syntax.workers`.
+        timeline: records what the model waits for.
+        notify: called, in whatever thread, when something is parsed.
+        seconds: that the last request took which was not dropped; None before the first.
+    """
 
-        Args:
-            settings: the run's.
-            history: the run's, as far as it is recorded; it may grow.
-            operators: by name.
-            model: the language model.
-            decoder: decodes what is sent.
-            syntax: processes that parse what comes back; see `engine.syntax.workers`.
-            timeline: records what the model waits for.
-            notify: called, in whatever thread, when something is parsed.
-        """
-        self._search_settings = settings.search
-        self._end_early = settings.pipeline.end_early
-        self._history = history
-        self._operators = operators
-        self._decoder = decoder
-        self._syntax = syntax
-        self._timeline = timeline
-        self._notify = notify
-        self._misses = MissLedger(block_size=model.block_size)
+    settings: RunSettings
+    history: RunHistory
+    operators: Mapping[str, Operator]
+    block_size: int
+    decoder: Decoder
+    syntax: Executor
+    timeline: Timeline
+    notify: Callable[[], object]
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        self._misses = MissLedger(block_size=self.block_size)
         self._sent: dict[int, Request] = {}
         self._composed: list[Request] = []  # and not sent
         self._parsing: deque[tuple[Request, Generation, Future[Sequence[Parsed]]]] = deque()
         self._tickets = itertools.count()
-        self.seconds: float | None = None
-        """Seconds that the last request took which was not dropped; None before the first."""
 
     @property
     def children(self) -> int:
         """How many are at the model, or about to be sent there."""
-        return self._decoder.in_flight + sum(request.left for request in self._composed)
+        return self.decoder.in_flight + sum(request.left for request in self._composed)
 
     def compose(self, proposal: Proposal) -> Request:
         """Return the request for those children of a proposal that are not recorded yet.
@@ -76,21 +67,21 @@ class Requests:
         The next `send` sends it.
         """
         if not self.children:
-            self._timeline.model.begin(Activity.AWAIT_PARENT, iteration=proposal.iteration)
-        operator = self._operators[proposal.operator]
+            self.timeline.model.begin(Activity.AWAIT_PARENT, iteration=proposal.iteration)
+        operator = self.operators[proposal.operator]
         prompt = operator.compose(proposal)
-        call = self._history.calls.get(proposal.iteration)
+        call = self.history.calls.get(proposal.iteration)
         request = Request(
             ticket=next(self._tickets),
             proposal=proposal,
             operator=operator,
             prompt=prompt,
-            sampling=spread(self._search_settings, proposal, prompt),
-            numbers=range(proposal.k) if call is None else self._history.missing(call),
+            sampling=spread(self.settings.search, proposal, prompt),
+            numbers=range(proposal.k) if call is None else self.history.missing(call),
             misses=self._misses.begin(
                 prompt, island=proposal.island, compactions=proposal.compactions
             ),
-            known=self._history.events,
+            known=self.history.events,
         )
         self._composed.append(request)
         return request
@@ -105,11 +96,11 @@ class Requests:
 
     def received(self) -> Iterator[tuple[Request, Response]]:
         """Yield what has come back since the last time; dropped requests are included."""
-        for ticket, generation in self._decoder.completed():
+        for ticket, generation in self.decoder.completed():
             request = self._sent[ticket]
             work = _nothing if request.is_dropped else request.parsing(generation)
-            parsing = self._syntax.submit(work)
-            parsing.add_done_callback(lambda _: self._notify())
+            parsing = self.syntax.submit(work)
+            parsing.add_done_callback(lambda _: self.notify())
             self._parsing.append((request, generation, parsing))
         # In the order of the decoder: of two equal children the later one is the copy, whichever
         # was parsed first.
@@ -127,7 +118,7 @@ class Requests:
 
     def abort(self, request: Request) -> None:
         """End a request: its children come back with what they have."""
-        self._decoder.abort(request.ticket)
+        self.decoder.abort(request.ticket)
 
     def drop(self, request: Request) -> None:
         """End a request whose children nobody waits for; its responses are not read."""
@@ -135,12 +126,12 @@ class Requests:
         self.abort(request)
 
     def _submit(self, request: Request) -> None:
-        self._decoder.submit(
+        self.decoder.submit(
             request.ticket,
             iteration=request.proposal.iteration,
             token_ids=request.prompt.token_ids,
             sampling=request.unsent,
-            is_over=request.is_over if self._end_early else _never,
+            is_over=request.is_over if self.settings.pipeline.end_early else _never,
         )
 
 

@@ -75,15 +75,8 @@ def measure(program: Program | None, *, metrics: Mapping[str, float]) -> dict[st
     values = {name: value for name, value in metrics.items() if name not in MEASURES}
     if program is None:
         return values
-    return {
-        **values,
-        "characters": len(program.text),
-        "nodes": program.nodes,
-        "depth": program.depth,
-        "loops": program.loops,
-        "branches": program.branches,
-        "calls": program.calls,
-    }
+    syntax = {name: getattr(program, name) for name in MEASURES if name != "characters"}
+    return {**values, "characters": len(program.text), **syntax}
 
 
 def cell_of(

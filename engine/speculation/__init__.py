@@ -5,4 +5,3 @@ line that puts it on (``engine.evolve``), a run makes the same candidates one ca
 """
 
 from engine.speculation.calls import SpeculativeCalls
-from engine.speculation.forecast import Forecast

@@ -5,24 +5,28 @@ the one after it may. The prompt shows candidates without a verdict as pending. 
 true is recorded and goes on as any call. A wrong one is given up, and its cost is recorded. The
 children of a guess are neither recorded nor evaluated before it has come true.
 
+**The guess** is what the search asks for on what is known, with the random numbers of the real ask.
+It is wrong only where a program without a verdict is drawn, or changes the weights of the others
+(``engine.search.race``). The source of the idea ("Accelerating LLM Guided Search with Parallel
+Exploration", "Speculative pipelining") names the best program, which is wrong whenever its sampler
+explores, and asks for a guess that mixes exploitation and exploration: this one mixes them as the
+search does.
+
 Covers: beginning, confirming and giving up guesses. Does not cover the calls that the search has
-asked for (``engine.pipeline.calls``), whether guesses pay (``payoff.py``), or which parent is
-guessed (``forecast.py``).
+asked for (``engine.pipeline.calls``), or whether guesses pay (``payoff.py``).
 """
 
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from engine.budget import Allowance
 from engine.core import Pending
-from engine.pipeline import BackPressure, Calls, Reader, Request, Requests, Response, RunState
+from engine.pipeline import Calls, Reader, Request, Response
 from engine.settings import RunSettings
-from engine.speculation.forecast import Forecast
 from engine.speculation.guess import Guess
 from engine.speculation.payoff import Payoff
-from engine.store import Event, RunHistory
 
 
 class SpeculativeCalls:
@@ -33,11 +37,7 @@ class SpeculativeCalls:
         calls: Calls,
         *,
         settings: RunSettings,
-        state: RunState,
-        record: Callable[[Event], None],
-        requests: Requests,
         reader: Reader,
-        pressure: BackPressure,
         allowance: Allowance,
     ) -> None:
         """Begin without a guess.
@@ -45,31 +45,22 @@ class SpeculativeCalls:
         Args:
             calls: those that the search has asked for.
             settings: the run's.
-            state: the run's, as far as it is recorded.
-            record: appends an event to the log and folds it into the state.
-            requests: those at the model.
             reader: reads the children of guesses.
-            pressure: says whether there is room for another call.
             allowance: says which children the budget would still admit.
         """
         self._calls = calls
         self._most_ahead = settings.pipeline.ahead
         self._shows_pending = settings.prompts.history_tokens > 0
-        self._state = state
-        self._record = record
-        self._requests = requests
+        self._state, self._search = calls.state, calls.state.search
+        self._requests = calls.requests
         self._reader = reader
-        self._pressure = pressure
         self._allowance = allowance
         self._payoff = Payoff(settings.pipeline.speculate)
-        self._forecast = Forecast(
-            search=state.search, last_parent=lambda island: last_parent(state.history, island)
-        )
         # By island, of its next call, the one after it, and so on:
         self._guesses: defaultdict[int, list[Guess]] = defaultdict(list)
         self._given_up: list[Guess] = []  # whose children are not all back
         self._passed: dict[int, int] = {}  # islands not to guess for, and their last calls then
-        self._verdicts = len(state.history.verdicts)
+        self._verdicts = len(calls.state.history.verdicts)
 
     @property
     def in_flight(self) -> int:
@@ -85,7 +76,7 @@ class SpeculativeCalls:
         """Begin what the search asks for, and guesses as long as there still is room."""
         has_room = self._calls.ask(candidates=candidates)
         while has_room and (island := self._guessable_island()) is not None and self._would_count():
-            has_room = self._begin(island) and self._pressure.has_room(
+            has_room = self._begin(island) and self._calls.pressure.has_room(
                 children=self.children, candidates=candidates
             )
 
@@ -122,7 +113,7 @@ class SpeculativeCalls:
         state = self._state
         free = {
             island
-            for island in range(state.search.islands)
+            for island in range(self._search.islands)
             if state.is_open(island)
             and len(self._guesses[island]) < self._most_ahead
             and not any(guess.request.left for guess in self._guesses[island])
@@ -147,13 +138,13 @@ class SpeculativeCalls:
         """Begin what the search will probably ask for; return False if its children do not fit."""
         guesses = self._guesses[island]
         ahead = self._pending(guesses) if self._shows_pending else ()
-        proposal = self._forecast.predict(
+        proposal = self._search.ask(
             self._calls.number(island, after=len(guesses)),
             island=island,
             ahead=ahead,
             begun=[guess.proposal for guess in guesses],
         )
-        if not self._pressure.fits(proposal.k, beside=self.children):
+        if not self._calls.pressure.fits(proposal.k, beside=self.children):
             return False
         self._payoff.begin()
         request = self._requests.compose(proposal)
@@ -192,10 +183,10 @@ class SpeculativeCalls:
             The requests of the guesses that came true.
         """
         confirmed = []
-        for island in range(self._state.search.islands):
+        for island in range(self._search.islands):
             guesses = self._guesses[island]
             if guesses and not self._state.is_open(island):
-                asked = self._forecast.verify(guesses[0].proposal)
+                asked = self._search.ask(guesses[0].proposal.iteration, island=island)
                 if guesses[0].comes_true(asked):
                     confirmed.append(self._confirm(guesses.pop(0), rule=asked.rule))
                 else:
@@ -214,7 +205,7 @@ class SpeculativeCalls:
         """
         guesses = self._guesses[island]
         for position, guess in enumerate(guesses):
-            expected = self._forecast.predict(
+            expected = self._search.ask(
                 guess.proposal.iteration,
                 island=island,
                 begun=[each.proposal for each in guesses[:position]],
@@ -248,17 +239,4 @@ class SpeculativeCalls:
         for guess in [each for each in self._given_up if not each.request.left]:
             self._given_up.remove(guess)
             attempt = self._state.history.attempts[guess.proposal.iteration]
-            self._record(guess.given_up(attempt=attempt))
-
-
-def last_parent(history: RunHistory, island: int) -> str | None:
-    """Return the parent of the island's last iteration of which a child was admitted, by its id.
-
-    None before the first.
-    """
-    for call in reversed(history.calls.values()):
-        if call.island == island:
-            children = (history.children.get(f"{call.iteration}.{i}") for i in range(call.k))
-            if any(child is not None and child.refusal is None for child in children):
-                return call.parent
-    return None
+            self._calls.record(guess.given_up(attempt=attempt))

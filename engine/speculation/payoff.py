@@ -6,7 +6,7 @@ slowed down the other calls in the batch. ``auto`` weighs the measured seconds g
 wasted, and guesses as long as more are gained. Once that is no longer so, it makes one guess in
 `PROBE`, because the search changes as it goes on.
 
-Covers: the decision and its account. Does not cover which parent is guessed (``forecast.py``).
+Covers: the decision and its account. Does not cover which parent is guessed (``calls.py``).
 """
 
 MEMORY = 0.9

@@ -14,6 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, cast, get_args
@@ -82,13 +83,10 @@ class EventLog:
         self._began = time.monotonic()
         try:
             self._db = _connect(path, "mode=rw")
-            last = self._db.execute("SELECT max(session) FROM events").fetchone()[0]
-        except sqlite3.Error as error:
-            os.close(self._lock)
-            raise UserError(f"{path} is not the log of a run: {error}") from error
         except UserError:
             os.close(self._lock)
             raise
+        last = self._db.execute("SELECT max(session) FROM events").fetchone()[0]
         self._path = path
         self.session = (0 if last is None else last + 1) if session is None else session
 
@@ -152,20 +150,13 @@ def read_log(folder: Path) -> Iterator[Recorded]:
     path = _database(folder)
     # Without a write-ahead log nobody has the file open, and no such log has to be made to read it.
     is_at_rest = not path.with_name(f"{DATABASE}-wal").exists()
-    try:
-        db = _connect(path, "immutable=1" if is_at_rest else "mode=ro")
-    except sqlite3.Error as error:
-        raise UserError(f"{path} is not the log of a run: {error}") from error
-    try:
+    with closing(_connect(path, "immutable=1" if is_at_rest else "mode=ro")) as db:
         yield from _events(db, path)
-    finally:
-        db.close()
 
 
 def create_log(path: Path, events: Iterable[Event]) -> None:
     """Make a log that holds ``events`` as its first session."""
-    db = sqlite3.connect(path, isolation_level=None)
-    try:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(
             f"BEGIN; PRAGMA application_id={_APPLICATION_ID};"
@@ -174,8 +165,6 @@ def create_log(path: Path, events: Iterable[Event]) -> None:
         for event in events:
             _insert(db, Recorded(session=0, elapsed=0.0, event=event))
         db.execute("COMMIT")
-    finally:
-        db.close()
 
 
 def _database(folder: Path) -> Path:
@@ -187,13 +176,15 @@ def _database(folder: Path) -> Path:
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
     # Opened by URI, so that a file that is gone is an error and not an empty log.
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
     try:
-        db.execute("PRAGMA synchronous=FULL")
-        _check_schema(db, path)
-    except BaseException:
-        db.close()
-        raise
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
+        with ExitStack() as on_error:
+            on_error.callback(db.close)
+            db.execute("PRAGMA synchronous=FULL")
+            _check_schema(db, path)
+            on_error.pop_all()
+    except sqlite3.Error as error:
+        raise UserError(f"{path} is not the log of a run: {error}") from error
     return db
 
 

@@ -37,7 +37,6 @@ from engine.search.parents import (
     ParentPolicy,
     ParentSettings,
 )
-from engine.search.parents.lineage import Lineage
 from engine.search.roster import best_of, ranks, scores_of
 from engine.section import Number, section
 
@@ -71,7 +70,7 @@ class Puct(ParentPolicy):
         """``direction``: of the scores."""
         self._exploration = settings.exploration
         self._direction = direction
-        self._lineage = Lineage()
+        self._parents: dict[str, str] = {}  # of the children that were told
         self._calls: Counter[str] = Counter()  # n / G
         self._all_calls = 0  # T / G
         self._best_child: dict[str, float] = {}
@@ -95,15 +94,14 @@ class Puct(ParentPolicy):
         return values
 
     def tell(self, outcome: ParentOutcome) -> None:
-        """Count a call of a parent and all it descends from, and keep its best child.
-
-        Raises:
-            ValueError: one of the children was told before.
-        """
-        self._lineage.add(outcome)
+        """Count a call of a parent and all it descends from, and keep its best child."""
         self._all_calls += 1
-        self._calls.update(self._lineage.upward(outcome.parent))
+        name: str | None = outcome.parent
+        while name is not None:
+            self._calls[name] += 1
+            name = self._parents.get(name)
         for child in outcome.children:
+            self._parents[child.id] = outcome.parent
             best = self._best_child.get(outcome.parent)
             if child.score is not None and (
                 best is None or self._direction.better(child.score, best)

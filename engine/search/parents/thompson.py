@@ -48,7 +48,6 @@ from engine.search.parents import (
     ParentPolicy,
     ParentSettings,
 )
-from engine.search.parents.lineage import Lineage
 from engine.search.race import hashes_of, uniforms
 from engine.search.roster import scaled
 from engine.section import section
@@ -105,7 +104,7 @@ class Thompson(ParentPolicy):
     def __init__(self, *, direction: Direction) -> None:
         """``direction``: of the scores."""
         self._direction = direction
-        self._lineage = Lineage()
+        self._parents: dict[str, str | None] = {}  # of what was told, each after its parent
         self._scores: dict[str, float | None] = {}
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
@@ -119,19 +118,15 @@ class Thompson(ParentPolicy):
         return Draw(candidate=chosen, rule="widen" if below.size else "deepen")
 
     def tell(self, outcome: ParentOutcome) -> None:
-        """Hang the children of a parent into the tree.
-
-        Raises:
-            ValueError: one of the children was told before.
-        """
-        self._lineage.add(outcome)
+        """Hang the children of a parent into the tree; one without a known parent is a root."""
+        self._parents.setdefault(outcome.parent, None)
+        self._parents.update((child.id, outcome.parent) for child in outcome.children)
         self._scores.update((child.id, child.score) for child in outcome.children)
 
     def _tree(self, candidates: Sequence[Candidate]) -> _Tree:
-        told = list(self._lineage)
-        ids = told + [each.id for each in candidates if each.id not in self._lineage]
+        ids = [*self._parents, *(each.id for each in candidates if each.id not in self._parents)]
         places = {each: place for place, each in enumerate(ids)}
-        above = [self._lineage.parent(each) for each in ids]
+        above = [self._parents.get(each) for each in ids]
         parents = np.array([-1 if each is None else places[each] for each in above], dtype=np.intp)
         own = self._own(ids, candidates)
         of_tree = own.copy()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 from draws import candidates, counts, new_policy, outcome, p_value
 from hypothesis import given
@@ -92,30 +90,6 @@ def test_equal_candidates_are_drawn_equally_often(name: str) -> None:
     if name == "adaevolve":  # the top quarter of four is one of them
         made = new_policy(name, direction=Direction.MAXIMISE, intensity_min=1, intensity_max=1)
     assert p_value(counts(made, candidates(2.0, 2.0, 2.0, 2.0)), [1, 1, 1, 1]) > 1e-4
-
-
-@pytest.mark.parametrize("name", ["puct", "thompson"])
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        outcome(1, "c0", a=1.0),  # told as a child before
-        outcome(1, "a", c0=1.0),  # its own grandparent
-        outcome(1, "b", b=1.0),  # its own parent
-        ParentOutcome(iteration=1, parent="c0", children=(Offspring(id="b", score=None),) * 2),
-    ],
-)
-def test_a_child_that_is_known_already_is_refused_and_nothing_taken_in(
-    name: str, wrong: ParentOutcome
-) -> None:
-    made = policy(name)
-    made.tell(outcome(0, "c0", a=1.0))
-    before = copy.deepcopy(made)
-    with pytest.raises(ValueError, match="iteration 1 tells of a child that is known already"):
-        made.tell(wrong)
-    among = [*candidates(0.0), Candidate(id="a", program="x", score=1.0)]
-    for key in range(50):
-        assert made.choose(among, u=0, key=key) == before.choose(among, u=0, key=key)
-    made.tell(outcome(1, "c0", b=1.0))
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
