@@ -315,7 +315,7 @@ import time
 import numpy as np
 
 def double(values: np.ndarray, offset: float = 0.0) -> dict:
-    time.sleep(1)
+    time.sleep(4)
     return {"doubled": 2 * values + offset, "count": len(values)}
 """
 
@@ -329,13 +329,13 @@ def test_a_run_is_over_at_its_seconds_however_slow_the_candidates_in_the_queue_a
     limits = (slow / "problem.yaml").read_text().replace("seconds: 1", "seconds: 30")
     (slow / "problem.yaml").write_text(limits)
     started = run(
-        *(f"problem.path={slow}", "model=mutation", "budget.seconds=1", "search.k=4"),
+        *(f"problem.path={slow}", "model=mutation", "budget.seconds=5", "search.k=4"),
         *("evaluation.workers=1", f"runs={tmp_path}", "name=run"),
         scratch=tmp_path / "scratch",
     )
     assert started.returncode == 0, started.stderr
     summary = read_summary(tmp_path / "run")
     assert summary["ended_by"] == Limit.SECONDS
-    # Each of a call's four candidates takes 2 s, 1 for each of the problem's cases.
+    # Each of a call's four candidates takes 8 s, 4 for each of the problem's cases.
     assert summary["unevaluated"] > 0
     assert f"end came before: {summary['unevaluated']}\n" in started.stdout
