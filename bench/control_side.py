@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine import evaluation, model, run
+from engine import evaluation, parts, run
 from engine.core import ChatFrame, Evaluation, Generation
 from engine.inference import EngineLoad, Sampling
 from engine.store import read_log
@@ -360,7 +360,7 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
         def loader(settings: Any, **_: Any) -> Iterator[Callable[[], StandIn]]:
             yield lambda: StandIn(tokens=request["tokens"], step=step)
 
-        put(loader, in_place_of=model.model_loader)
+        put(loader, in_place_of=parts.model_loader)
     code = run.main(request["arguments"])
     assert code == 0, code
     figures: dict[str, Any] = TrivialPool.meter.figures()

@@ -51,7 +51,7 @@ from engine import config
 from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import LanguageModel, prepare
-from engine.model import model_loader
+from engine.parts import model_loader
 from engine.problem import load_problem, shipped
 from engine.settings import RunSettings
 from engine.store import Verdict

@@ -3,8 +3,6 @@
 `engine.Run` is the Python API: it starts, resumes and runs a search.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

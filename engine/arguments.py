@@ -3,8 +3,6 @@
 A run's own are read by ``engine.config``.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -7,28 +7,30 @@ The command line, the benchmarks and the tests all run what this module joins. D
 parts (``engine.parts``), or what is printed and written at the end (``engine.run``).
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import engine
 from engine import config
-from engine.beginning import first_events
-from engine.budget import Account
+from engine.beginning import Restored, archive_features, first_events, replay, restore, told_cascade
+from engine.budget import Account, Allowance
 from engine.core import INITIAL, Problem, UserError
 from engine.evaluation import Cascade
-from engine.evolve import evolve
+from engine.inference import Decoder, Model, most_at_once
+from engine.loop import Generator, Loop
 from engine.parts import Parts, open_parts, read_problem
-from engine.pipeline import RunState
+from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests, RunState
 from engine.pool import read_pool
-from engine.restore import archive_features, replay, restore, told_cascade
+from engine.prompts import Operator
 from engine.search.features import cell_of
 from engine.settings import RunSettings
+from engine.speculation import SpeculativeCalls
 from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
 from engine.timeline import TIMELINE, Timeline
 
@@ -40,37 +42,32 @@ def _unwatched(history: RunHistory) -> AbstractContextManager[Callable[[], objec
     return nullcontext(lambda: None)
 
 
+@dataclass(kw_only=True)
 class Run:
-    """One run. `start` and `resume` make it, and hold its log and its parts."""
+    """One run. `start` and `resume` make it, and hold its log and its parts.
 
-    def __init__(
-        self,
-        *,
-        settings: RunSettings,
-        problem: Problem,
-        log: EventLog,
-        folder: Path,
-        parts: Parts | None,
-    ) -> None:
-        """Take up a run where its log ends.
+    Attributes:
+        settings: the run's.
+        problem: the run's.
+        log: holds its first events at least.
+        folder: for the timeline.
+        parts: that it works with; None if its budget is spent.
+        history: what the log adds up to.
+    """
 
-        Args:
-            settings: the run's.
-            problem: the run's.
-            log: holds its first events at least.
-            folder: for the timeline.
-            parts: that it works with; None if its budget is spent.
-        """
-        self.settings = settings
-        self.problem = problem
-        self.log = log
-        self.folder = folder
-        self._parts = parts
-        self.history = replay(log.events(), problem)
+    settings: RunSettings
+    problem: Problem
+    log: EventLog
+    folder: Path
+    parts: Parts | None
+    history: RunHistory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.history = replay(self.log.events(), self.problem)
 
     @classmethod
     @contextmanager
-    def start(cls, settings: RunSettings) -> Iterator[Run]:
+    def start(cls, settings: RunSettings) -> Iterator["Run"]:
         """Begin a run. Its folder appears once everything that can fail early has not.
 
         Raises:
@@ -91,7 +88,7 @@ class Run:
 
     @classmethod
     @contextmanager
-    def resume(cls, folder: Path) -> Iterator[Run]:
+    def resume(cls, folder: Path) -> Iterator["Run"]:
         """Go on with the run in a folder, to the budget that it began with.
 
         Raises:
@@ -109,7 +106,7 @@ class Run:
             if run.is_over:
                 yield run
                 return
-            with open_parts(settings, problem) as run._parts:
+            with open_parts(settings, problem) as run.parts:
                 yield run
 
     @property
@@ -133,7 +130,7 @@ class Run:
             drains: whether the verdicts that are out when the user asks for an end are waited for;
                 if not, a run that goes on has those candidates evaluated again.
         """
-        parts, settings = self._parts, self.settings
+        parts, settings = self.parts, self.settings
         if parts is None or self.is_over:
             return self.history
         restored = restore(settings, self.problem, list(self.log.events()), parts.model)
@@ -181,6 +178,93 @@ class Run:
                 f"{self.folder} began, so scores would not compare; bring the files back, or start "
                 "a new run"
             )
+
+
+def evolve(
+    *,
+    settings: RunSettings,
+    restored: Restored,
+    record: Callable[[Event], None],
+    commit: Callable[[], None],
+    operators: Mapping[str, Operator],
+    model: Model,
+    syntax: Executor,
+    evaluator: Cascade,
+    stopped: Callable[[], bool],
+    timeline: Timeline,
+    bell: threading.Event,
+) -> None:
+    """Run the loop until the budget is spent or the user asks for an end.
+
+    Args:
+        settings: the run's.
+        restored: the run as far as it is recorded; ``record`` keeps its state up to date.
+        record: appends an event to the log and folds it into the state.
+        commit: brings what was recorded to disk.
+        operators: by name.
+        model: the language model; nobody else steps it while the loop runs.
+        syntax: processes that parse what the model answers.
+        evaluator: runs and scores candidates; has been told everything that is recorded.
+        stopped: whether the user asked for an end.
+        timeline: records what the model does and waits for.
+        bell: rings when the evaluator has a verdict; the decoder rings it too.
+    """
+    state, pipeline, novelty = restored.state, settings.pipeline, settings.search.novelty
+    pressure = BackPressure(
+        settings=pipeline,
+        most_children=most_at_once(settings.model),
+        workers=settings.evaluation.workers,
+    )
+    allowance = Allowance(settings.budget, state.history)
+    with Decoder(model=model, timeline=timeline, notify=bell.set) as decoder:
+        requests = Requests(
+            settings=settings,
+            history=state.history,
+            operators=operators,
+            block_size=model.block_size,
+            decoder=decoder,
+            syntax=syntax,
+            timeline=timeline,
+            notify=bell.set,
+        )
+        reader = Reader(
+            search=state.search,
+            tokenizer=model,
+            longest_parent=min(each.longest_parent for each in operators.values()),
+            novelty=None if novelty is None else novelty.make(),
+        )
+        calls = Calls(
+            state=state,
+            record=record,
+            requests=requests,
+            pressure=pressure,
+            overlap=pipeline.overlap,
+        )
+        calls.begin_again(restored.unfinished)
+        generator: Generator = calls
+        if pipeline.overlap and pipeline.speculate != "false":
+            generator = SpeculativeCalls(
+                calls,
+                settings=settings,
+                reader=reader,
+                allowance=allowance,
+            )
+        Loop(
+            state=state,
+            record=record,
+            commit=commit,
+            generator=generator,
+            reader=reader,
+            evaluator=evaluator,
+            overlap=pipeline.overlap,
+            allowance=allowance,
+            stopped=stopped,
+            watch=LoadWatch(
+                pressure=pressure, load=model.load, requests=requests, history=state.history
+            ),
+            timeline=timeline,
+            bell=bell,
+        ).run()
 
 
 def _drain(cascade: Cascade, state: RunState, record: Callable[[Event], None]) -> None:

@@ -8,11 +8,10 @@ resumed run generates them again.
 The clock between two events is watched by `Allowance`.
 """
 
-from __future__ import annotations
-
 import enum
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from engine.core import Direction
 from engine.settings import BudgetSettings, PriceSettings
@@ -32,18 +31,17 @@ class Limit(enum.StrEnum):
     SECONDS = "seconds"  # so much wall time passed
 
 
+@dataclass(frozen=True)
 class Account:
-    """A run's use of its budget, as far as its history goes."""
+    """A run's use of its budget, as far as its history goes, which may grow."""
 
-    def __init__(self, budget: BudgetSettings, history: RunHistory) -> None:
-        """Open the account of the run that ``history`` tells; it may grow."""
-        self._budget = budget
-        self._history = history
+    budget: BudgetSettings
+    history: RunHistory
 
     @property
     def limits(self) -> Mapping[Limit, float]:
         """The limits that can be counted up to; a target can't."""
-        limits = {each: getattr(self._budget, each) for each in Limit if each is not Limit.TARGET}
+        limits = {each: getattr(self.budget, each) for each in Limit if each is not Limit.TARGET}
         return {each: value for each, value in limits.items() if value is not None}
 
     @property
@@ -53,7 +51,7 @@ class Account:
         For patience that is the longest row of candidates so far without an improvement. Seconds
         count up to the last event.
         """
-        history = self._history
+        history = self.history
         return {
             Limit.CANDIDATES: history.admitted,
             Limit.TOKENS: history.generated_tokens + history.wasted_tokens,
@@ -65,9 +63,9 @@ class Account:
     @property
     def money(self) -> float:
         """What the run's tokens cost, those of given-up guesses included."""
-        history = self._history
+        history = self.history
         return cost(
-            self._budget.prices,
+            self.budget.prices,
             prompt_tokens=history.prompt_tokens + history.wasted_prompt_tokens,
             cached_prompt_tokens=(
                 history.cached_prompt_tokens + history.wasted_cached_prompt_tokens
@@ -78,7 +76,13 @@ class Account:
     @property
     def reached(self) -> Limit | None:
         """A limit that allows no further candidate; None as long as there is none."""
-        if self._is_target_reached:
+        target, best = self.budget.target, self.history.best
+        if (
+            target is not None
+            and best is not None
+            and best.score is not None
+            and not self.history.direction.better(target, than=best.score)
+        ):
             return Limit.TARGET
         used = self.used
         return next((each for each, most in self.limits.items() if used[each] >= most), None)
@@ -86,22 +90,15 @@ class Account:
     @property
     def candidates_left(self) -> int | None:
         """How many more candidates may be admitted; None for no limit."""
-        most = self._budget.candidates
-        return None if most is None else max(0, most - self._history.admitted)
+        most = self.budget.candidates
+        return None if most is None else max(0, most - self.history.admitted)
 
     @property
     def is_closed(self) -> bool:
         """Whether a limit was reached and no verdict is awaited; after time is up none is."""
-        seconds = self._budget.seconds
+        seconds = self.budget.seconds
         is_late = seconds is not None and self.used[Limit.SECONDS] >= seconds
-        return is_late or (self.reached is not None and not self._history.pending)
-
-    @property
-    def _is_target_reached(self) -> bool:
-        target, best = self._budget.target, self._history.best
-        if target is None or best is None or best.score is None:
-            return False
-        return not self._history.direction.better(target, than=best.score)
+        return is_late or (self.reached is not None and not self.history.pending)
 
 
 class Allowance:

@@ -5,8 +5,6 @@ problem, errors that list the valid keys and values, sweeps, and saving a run's 
 them back. Does not cover which values are allowed: ``engine.settings``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -14,16 +12,15 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, OverrideType
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from engine.core import UserError
@@ -31,7 +28,32 @@ from engine.problem import POOL, shipped
 from engine.section import valid_keys
 from engine.settings import RunSettings, settings_of
 
+SHIPPED = "shipped"
+"""Among a pool's sources, the pool that comes with the problem."""
 _CONF = Path(__file__).parent / "conf"
+_GROUPS = ("problem", "model", "cache")
+# Somebody else knows which keys there are below these: vLLM, or a registry of policies.
+_OPEN = (
+    "model.engine.",
+    "search.parent.",
+    "search.mix.",
+    "search.novelty.",
+    "search.operators.",
+    "islands.topology.",
+    "width.",
+)
+_TEXT_KEYS = (
+    "problem.path",
+    "model.path",
+    "model.cache_dir",
+    "cache.folder",
+    "cache.server",
+    "pipeline.speculate",
+    "pool.sources",
+    "data",
+    "runs",
+    "name",
+)
 
 
 def resolve(arguments: Sequence[str]) -> RunSettings:
@@ -40,18 +62,12 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
     Raises:
         UserError: an unknown key or value, listing the valid ones, or a value out of bounds.
     """
-    with _hydra():
-        overrides = _parse(arguments)
-        valid = _valid_keys()
-        for override in overrides:
-            _check_known(override, valid)
-        values = _values(_compose([_composable(override) for override in overrides]))
-    values["model"]["name"] = next(
-        (str(o.value()) for o in reversed(overrides) if o.key_or_group == "model"), "smollm2"
-    )
-    path = values["model"]["path"]
-    if path is not None and any(o.key_or_group == "model.path" for o in overrides):
-        values["model"]["name"] = Path(path).name
+    overrides = _parse(arguments)
+    values = _in_full(_compose([_known(override) for override in overrides]))
+    given = {override.key_or_group: override.value() for override in overrides}
+    model = values["model"]
+    by_path = "model.path" in given and model["path"] is not None
+    model["name"] = Path(model["path"]).name if by_path else given.get("model", "smollm2")
     return settings_of(values)
 
 
@@ -87,21 +103,6 @@ def load(path: Path) -> RunSettings:
         raise UserError(f"{path} can't be read as a run's settings: {error}; {hint}") from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UserError(f"{path} can't be read as a run's settings: {_line(error)}") from error
-
-
-class _hydra:
-    """Hydra with our groups, for the length of a ``with`` block."""
-
-    def __enter__(self) -> None:
-        store = ConfigStore.instance()
-        for name, folder in shipped().items():
-            store.store(group="problem", name=name, node={"path": str(folder)})
-        GlobalHydra.instance().clear()
-        self._context = initialize_config_dir(config_dir=str(_CONF), version_base="1.3")
-        self._context.__enter__()
-
-    def __exit__(self, *exception: object) -> None:
-        self._context.__exit__(*exception)
 
 
 def quoted(text: str) -> str:
@@ -150,82 +151,49 @@ def _as_text(argument: str) -> str:
     return f"{key}={quoted(value)}" if key in _TEXT_KEYS and plain else argument
 
 
-def _composable(override: Override) -> str:
-    """Return an argument as Hydra takes it, which adds keys to a mapping only if told to."""
-    return f"{'++' * _is_open(override.key_or_group)}{override.input_line}"
+def _known(override: Override) -> str:
+    """Return an argument as Hydra takes it.
 
-
-def _is_open(key: str) -> bool:
-    """Whether somebody else knows which keys there are: vLLM, or a registry of policies."""
-    return key in ("model.engine", "search.operators") or key.startswith(
-        tuple(f"{node}." for node in _OPEN)
-    )
-
-
-def _compose(arguments: Sequence[str]) -> DictConfig:
-    try:
-        return compose(config_name="config", overrides=list(arguments))
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_line(error)) from error
-
-
-def _check_known(override: Override, valid: Sequence[str]) -> None:
+    Raises:
+        UserError: it has several values, or a key or value that there is not.
+    """
     key = override.key_or_group + (f"@{override.package}" if override.package else "")
-    given = str(override.input_line or key)
+    given = str(override.input_line)
     if override.is_sweep_override():
         raise UserError(f"{given!r} gives several values; add --multirun to run each of them")
-    if not override.is_add() and not override.is_delete() and not override.is_force_add():
-        options = _options(key)
-        if options:
-            if str(override.value()) not in options:
-                raise UserError(
-                    f"unknown {key} {override.value()!r}; valid: {', '.join(options)}"
-                    + (" (or give problem.path=FOLDER)" if key == "problem" else "")
-                )
-            return
-        if key in valid or _is_open(key):
-            return
-        raise UserError(f"unknown key {key!r}; {valid_keys(key, [*_GROUPS, *valid])}")
-    raise UserError(f"{given!r} adds or removes a key; only key=value is taken")
+    if override.type is not OverrideType.CHANGE:
+        raise UserError(f"{given!r} adds or removes a key; only key=value is taken")
+    if key in _GROUPS:
+        folders = (_CONF / key).glob("*.yaml")
+        options = sorted(shipped() if key == "problem" else [path.stem for path in folders])
+        if str(override.value()) not in options:
+            raise UserError(
+                f"unknown {key} {override.value()!r}; valid: {', '.join(options)}"
+                + (" (or give problem.path=FOLDER)" if key == "problem" else "")
+            )
+        return given
+    if key not in (*_valid_keys(), "search.operators") and not key.startswith(_OPEN):
+        raise UserError(f"unknown key {key!r}; {valid_keys(key, [*_GROUPS, *_valid_keys()])}")
+    return f"++{given}"  # it may add a key to a mapping
 
 
-_GROUPS = ("problem", "model", "cache")
-_OPEN = (
-    "model.engine",
-    "search.parent",
-    "search.mix",
-    "search.novelty",
-    "search.operators",
-    "islands.topology",
-    "width",
-)
-SHIPPED = "shipped"
-"""Among a pool's sources, the pool that comes with the problem."""
-_TEXT_KEYS = (
-    "problem.path",
-    "model.path",
-    "model.cache_dir",
-    "cache.folder",
-    "cache.server",
-    "pipeline.speculate",
-    "pool.sources",
-    "data",
-    "runs",
-    "name",
-)
-
-
-def _options(group: str) -> list[str]:
-    if group == "problem":
-        return sorted(shipped())
-    if group in ("model", "cache"):
-        return sorted(path.stem for path in (_CONF / group).glob("*.yaml"))
-    return []
+def _compose(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the defaults with some changes, with nothing left open."""
+    for name, folder in shipped().items():
+        ConfigStore.instance().store(group="problem", name=name, node={"path": str(folder)})
+    try:
+        with initialize_config_dir(config_dir=str(_CONF), version_base="1.3"):
+            config = compose(config_name="config", overrides=list(arguments))
+        values: Any = OmegaConf.to_container(config, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_line(error)) from error
+    else:
+        return dict(values)
 
 
 @functools.cache
 def _valid_keys() -> tuple[str, ...]:
-    return tuple(_keys(OmegaConf.to_container(_compose([]))))
+    return tuple(_keys(_compose([])))
 
 
 def _keys(values: Any, prefix: str = "") -> Iterator[str]:
@@ -236,39 +204,28 @@ def _keys(values: Any, prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{name}"
 
 
-def _values(config: DictConfig) -> dict[str, Any]:
-    """Return what was composed, with nothing left open and folders in full."""
-    try:
-        values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
-    except OmegaConfBaseException as error:
-        raise UserError(_line(error)) from error
-    values["problem"] = str(_full(values["problem"]["path"], "problem.path"))
+def _in_full(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what was composed with folders in full, and what follows from this machine."""
+    values["problem"] = _full(values["problem"]["path"], "problem.path")
     if values["data"] is not None:
-        values["data"] = str(_full(values["data"], "data", "a file or a folder, or null"))
-    sources = values["pool"]["sources"]
-    if isinstance(sources, str):  # the one of a command line
-        sources = [sources]
-    if isinstance(sources, list):
-        sources = [str(_source(each, Path(values["problem"]))) for each in sources]
-    values["pool"]["sources"] = sources
-    model, cache = values["model"], values["cache"]
+        values["data"] = _full(values["data"], "data", "a file or a folder, or null")
+    model, pool = values["model"], values["pool"]
+    if isinstance(pool["sources"], str):  # the one of a command line
+        pool["sources"] = [pool["sources"]]
+    if isinstance(pool["sources"], list):
+        pool["sources"] = [_source(each, Path(values["problem"])) for each in pool["sources"]]
     ours = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
-    if model["cache_dir"] is None:
-        model["cache_dir"] = ours
-    model["cache_dir"] = str(_full(model["cache_dir"], "model.cache_dir"))
-    if cache["folder"] is None:
-        cache["folder"] = f"{ours}/kv"
-    cache["folder"] = str(_full(cache["folder"], "cache.folder"))
-    if model["path"]:
-        folder = _full(model["path"], "model.path")
-        if folder.is_dir():
-            model["path"] = str(folder)
+    for section, key, default in (("model", "cache_dir", ours), ("cache", "folder", f"{ours}/kv")):
+        given = values[section][key]
+        values[section][key] = _full(default if given is None else given, f"{section}.{key}")
+    if model["path"] and Path(folder := _full(model["path"], "model.path")).is_dir():
+        model["path"] = folder
     if values["evaluation"]["workers"] is None:
         values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
     return values
 
 
-def _source(given: object, problem: Path) -> Path:
+def _source(given: object, problem: Path) -> str:
     """Return a pool's folder in full; ``SHIPPED`` is that of the problem in the folder ``problem``.
 
     Raises:
@@ -280,14 +237,14 @@ def _source(given: object, problem: Path) -> Path:
         raise UserError(
             f"pool.sources={SHIPPED}: problem {problem.name} comes with no pool; name a folder"
         )
-    return problem / POOL
+    return str(problem / POOL)
 
 
-def _full(given: object, key: str, must_be: str = "a folder") -> Path:
+def _full(given: object, key: str, must_be: str = "a folder") -> str:
     """Return a path in full, because a run may be resumed from elsewhere."""
     try:
         if isinstance(given, str) and given:
-            return Path(given).expanduser().absolute()
+            return str(Path(given).expanduser().absolute())
     except RuntimeError as error:  # `~somebody` who has no home here
         raise UserError(f"{key} is {given!r}, which can't be resolved: {error}") from error
     raise UserError(f"{key} is {given!r}; it must be {must_be}")

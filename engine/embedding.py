@@ -15,8 +15,6 @@ Does not cover what programs mean, or what is done with vectors: ``engine.search
 (near-copies) and ``engine.pool`` (clusters).
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import hashlib

@@ -6,8 +6,6 @@ score and all metrics in full precision. Exit codes: 0 the program is valid, 1 i
 input is wrong (one line on standard error).
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import sys

@@ -1,14 +1,12 @@
 """Ctrl-C and SIGTERM: both ask a run to end in good order.
 
 Covers: what a signal does while a run begins, and while its loop goes on. Does not cover a sweep,
-whose runs get them (``engine.sweep``).
+whose runs get them (``engine.run``).
 
 One request may arrive as several signals: `timeout`, a service manager or a batch system signals
 each process of a group, and a sweep hands signals on to its run. So signals that come soon after
 the first one count as the same request.
 """
-
-from __future__ import annotations
 
 import signal
 import time

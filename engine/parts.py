@@ -1,8 +1,9 @@
 """What a run works with: problem, evaluators, syntax workers and model, from its settings.
 
-Covers: which cores they have, the order in which they start, and ending them. Runs of one problem
-and one model may share them, one after the other. Does not cover what a run does with them:
-``engine.assembly``.
+Covers: which cores they have, the order in which they start, and ending them. Only this module
+knows that there are several kinds of models: ``engine.inference`` (vLLM) and ``engine.mutation``
+(none at all). Runs of one problem and one model may share the parts, one after the other. Does not
+cover what a run does with them: ``engine.assembly``.
 """
 
 from __future__ import annotations
@@ -11,13 +12,25 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
-from engine.inference import Model, prepare
-from engine.model import model_loader
+from engine.inference import (
+    KVServer,
+    LanguageModel,
+    Model,
+    chunk_tokens,
+    find_weights,
+    is_cpu_build,
+    kv_server,
+    kv_transfer,
+    prepare,
+)
+from engine.mutation import MutationModel
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
 from engine.settings import RunSettings
@@ -26,37 +39,26 @@ from engine.syntax.workers import CORES_EACH, SyntaxWorkers
 _log = logging.getLogger("brood")
 
 
+@dataclass(kw_only=True)
 class Parts:
-    """The parts of a run; a model takes minutes to load, so it is loaded when it is asked for."""
+    """The parts of a run, which belong to who makes this value.
 
-    def __init__(
-        self,
-        *,
-        problem: Problem,
-        evaluators: EvaluatorPool,
-        syntax: Executor,
-        load: Callable[[], Model],
-    ) -> None:
-        """Join the parts, which belong to the caller.
+    Attributes:
+        problem: that the evaluators evaluate.
+        evaluators: run and score programs.
+        syntax: processes that parse what the model answers.
+        load: returns the model; called once, when it is asked for, since that takes minutes.
+    """
 
-        Args:
-            problem: that the evaluators evaluate.
-            evaluators: run and score programs.
-            syntax: processes that parse what the model answers.
-            load: returns the model; called once.
-        """
-        self.problem = problem
-        self.evaluators = evaluators
-        self.syntax = syntax
-        self._load = load
-        self._model: Model | None = None
+    problem: Problem
+    evaluators: EvaluatorPool
+    syntax: Executor
+    load: Callable[[], Model]
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The language model."""
-        if self._model is None:
-            self._model = self._load()
-        return self._model
+        return self.load()
 
     def operators(self, settings: RunSettings) -> Mapping[str, Operator]:
         """Return the operators of a run's mix, by name."""
@@ -113,3 +115,36 @@ def _check_sandbox(settings: RunSettings, pool: EvaluatorPool, cores: Sequence[i
     pool.check_walls(strict=settings.evaluation.strict)
     shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
     _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
+
+
+@contextmanager
+def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callable[[], Model]]:
+    """Hold what the run's model needs, and yield what loads it; who loads it closes it.
+
+    Args:
+        settings: the run's.
+        syntax: processes in which ``model=mutation`` mutates programs.
+
+    Raises:
+        UserError: its weights are not on this machine.
+    """
+    if settings.model.kind == "mutation":
+        yield partial(MutationModel, settings.model, syntax=syntax)
+        return
+    weights = find_weights(settings.model)
+    server: AbstractContextManager[KVServer | None] = nullcontext()
+    if settings.cache.kind == "lmcache":
+        tokens = chunk_tokens(settings=settings.model, folder=weights)
+        server = kv_server(settings.cache, chunk_tokens=tokens, on_gpu=not is_cpu_build())
+    with server as started:
+        yield partial(_load, settings, weights, started)
+
+
+def _load(settings: RunSettings, weights: Path, server: KVServer | None) -> LanguageModel:
+    _log.info("loading %s", settings.model.name)
+    return LanguageModel(
+        settings=settings.model,
+        folder=weights,
+        seed=settings.seed,
+        kv_transfer=kv_transfer(server, weights=weights),
+    )

@@ -4,8 +4,6 @@ Each folder has a lock, which the kernel releases however its holders die. Does 
 in it: ``engine.evaluation.pool`` and ``engine.inference.kv_server``.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

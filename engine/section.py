@@ -7,8 +7,6 @@ Covers: what all sections share, and what is wrong with one in a line. Does not 
 sections there are: ``engine.settings``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Sequence

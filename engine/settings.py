@@ -4,8 +4,6 @@ Does not cover where they come from: ``engine.config`` composes them from Hydra 
 command line.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Annotated, Any, Literal, Self
@@ -149,14 +147,10 @@ class SearchSettings(Section):
     mix: Annotated[MixSettings, BeforeValidator(MIXES.read)]
 
     @model_validator(mode="after")
-    def _temperatures_ascend(self) -> Self:
+    def _can_begin(self) -> Self:
         least, most = self.temperature_min, self.temperature_max
         must_be = f"at least search.temperature_min ({least})"
         require(least <= most, "temperature_max", most, must_be)
-        return self
-
-    @model_validator(mode="after")
-    def _can_begin(self) -> Self:
         weights = self.operators
         for name in weights:
             OPERATORS.find(name, given=f"operators.{name} is no operator")
@@ -366,45 +360,27 @@ class RunSettings(Section):
     seed: Whole = Field(ge=0, lt=2**63)
 
     @model_validator(mode="after")
-    def _name_is_a_folders(self) -> Self:
+    def _fits_together(self) -> Self:
         must_be = f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null"
         require(self.name is None or _is_folder_name(self.name), "name", self.name, must_be)
-        return self
-
-    @model_validator(mode="after")
-    def _operators_fit_the_model(self) -> Self:
-        is_mutation = self.model.kind == "mutation"
-        must_be = (
-            "0 with model=mutation, which only knows operator mutation"
-            if is_mutation
-            else "0 with a language model; give model=mutation"
-        )
-        for name, weight in self.search.operators.items():
+        is_mutation, operators = self.model.kind == "mutation", self.search.operators
+        for name, weight in operators.items():
+            must_be = (
+                "0 with model=mutation, which only knows operator mutation"
+                if is_mutation
+                else "0 with a language model; give model=mutation"
+            )
             fits = not weight or (name == "mutation") is is_mutation
             require(fits, f"search.operators.{name}", weight, must_be)
-        return self
-
-    @model_validator(mode="after")
-    def _mutation_has_no_language_model(self) -> Self:
-        is_mutation = self.model.kind == "mutation"
         cache, engine = self.cache.kind, self.model.engine
         must_be = "none with model=mutation, which computes no KV"
         require(not is_mutation or cache == "none", "cache.kind", cache, must_be)
         must_be = "empty with model=mutation, which is not vLLM's"
         require(not is_mutation or not engine, "model.engine", engine, must_be)
-        return self
-
-    @model_validator(mode="after")
-    def _no_drafts_of_infills(self) -> Self:
-        infill = self.search.operators.get("infill")
-        drafts = [key for key in self.model.engine if key.startswith("spec")]
+        infill, drafts = operators.get("infill"), [key for key in engine if key.startswith("spec")]
         must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM can't ban tokens in drafts"
         require(not (drafts and infill), "search.operators.infill", infill, must_be)
-        return self
-
-    @model_validator(mode="after")
-    def _costs_are_learned_from_answers_of_their_own(self) -> Self:
-        policy, lists = self.width.policy, self.search.operators.get("verbalized")
+        policy, lists = self.width.policy, operators.get("verbalized")
         must_be = (
             "fixed or turboevolve with operator verbalized: what a call costs is learned from "
             "children that have an answer each"

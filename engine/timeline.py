@@ -1,8 +1,8 @@
-"""The timeline: who was busy when, and how long the queues were, as a trace in the run's folder.
+"""The timeline: who was busy when, as a trace in the run's folder.
 
-Covers: recording spans and queue lengths from several threads at about a microsecond each, reading
-them back, and going on with the file of a run that was killed. Does not cover what they mean for
-the run (``engine.report.clock``).
+Covers: recording spans from several threads at about a microsecond each, reading them back, and
+going on with the file of a run that was killed. Does not cover what they mean for the run
+(``engine.report.clock``).
 
 The file is a Chrome trace that ``chrome://tracing`` and https://ui.perfetto.dev open, also while
 the run goes on: the JSON Array Format of Google's "Trace Event Format" (document
@@ -11,8 +11,6 @@ lets the closing bracket be left out, so the file only ever grows. A kill loses 
 open, and about a second of what was recorded last.
 """
 
-from __future__ import annotations
-
 import enum
 import logging
 import os
@@ -20,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 import msgspec
 
@@ -42,6 +40,7 @@ _HEAD, _END = b"[\n", b",\n"  # of the file, of each line
 _log = logging.getLogger(__name__)
 
 Microseconds = Annotated[int, msgspec.Meta(ge=0)]
+Args = dict[str, int | str]
 
 
 class Activity(enum.StrEnum):
@@ -53,34 +52,27 @@ class Activity(enum.StrEnum):
     EVALUATE = "evaluate"  # a candidate is run and scored
 
 
-class Queue(enum.StrEnum):
-    """What is counted."""
-
-    CHILDREN = "children"  # at the model
-    CANDIDATES = "candidates"  # at the evaluators
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A line of the file.
 
     Attributes:
-        ph: a span ("X"), a queue's length ("C"), a session's begin or end ("i") or a name ("M").
-        name: the `Activity` of a span, the `Queue` that was counted, or what else happened.
+        ph: a span ("X"), a session's begin or end ("i") or a thread's name ("M").
+        name: the `Activity` of a span, or what else happened.
         pid: always 1.
         tid: `MODEL`, or that of an evaluator.
         ts: when, in us of an axis that begins with the run's first session; the time between two
             sessions is left out.
         dur: of a span, in us.
-        args: the iteration that a span is for, the length of a queue, or a thread's name.
+        args: the iteration that a span is for, or a thread's name.
     """
 
-    ph: Literal["X", "C", "i", "M"]
+    ph: str
     name: str
     pid: int
     tid: int
     ts: Microseconds
     dur: Microseconds = 0
-    args: dict[str, int | str] = {}
+    args: Args = {}
 
 
 _encode = msgspec.json.Encoder().encode
@@ -93,36 +85,32 @@ class Track:
     Methods may be called from any thread. What overlaps a span that was recorded before is cut off.
     """
 
-    def __init__(self, timeline: Timeline, tid: int) -> None:
+    def __init__(self, timeline: "Timeline", tid: int) -> None:
         self._timeline = timeline
-        self._lock = timeline._lock
         self._tid = tid
         self._recorded = timeline.now()  # no later span begins before this
-        self._doing: Activity | None = None
-        self._since = 0
-        self._args: dict[str, int | str] = {}
+        self._doing: tuple[int, Activity, Args] | None = None  # since when, what
 
     def begin(self, activity: Activity, *, iteration: int | None = None) -> Self:
         """Do ``activity`` from now on, instead of what was done until now.
 
         As a context manager, it ends with the block.
         """
-        with self._lock:
-            self._since = self._finish()
-            self._doing = activity
-            self._args = {} if iteration is None else {"iteration": iteration}
+        with self._timeline.lock:
+            args: Args = {} if iteration is None else {"iteration": iteration}
+            self._doing = self._finish(), activity, args
         return self
 
     def end(self) -> None:
         """Do nothing from now on; nothing happens if nothing was done."""
-        with self._lock:
+        with self._timeline.lock:
             self._finish()
 
     def add(self, activity: Activity, seconds: float) -> None:
         """Record that ``activity`` was done for ``seconds`` until now."""
-        with self._lock:
+        with self._timeline.lock:
             now = self._timeline.now()
-            self._span(activity, now - int(seconds * 1e6), now, {})
+            self._span(now - int(seconds * 1e6), now, activity, {})
 
     def __enter__(self) -> Self:
         return self
@@ -134,26 +122,18 @@ class Track:
         """Record what was done until now, and return the time; the lock is held."""
         now = self._timeline.now()
         if self._doing is not None:
-            self._span(self._doing, self._since, now, self._args)
+            since, activity, args = self._doing
+            self._span(since, now, activity, args)
             self._doing = None
         return now
 
-    def _span(self, activity: str, start: int, end: int, args: dict[str, int | str]) -> None:
+    def _span(self, start: int, end: int, activity: str, args: Args) -> None:
         # Viewers draw the slices of a thread only if they nest or follow each other.
         start = max(start, self._recorded)
         if start < end:
             self._recorded = end
-            self._timeline._events.append(
-                Event(
-                    ph="X",
-                    name=activity,
-                    pid=1,
-                    tid=self._tid,
-                    ts=start,
-                    dur=end - start,
-                    args=args,
-                )
-            )
+            event = Event("X", activity, 1, self._tid, start, end - start, args)
+            self._timeline.unwritten.append(event)
 
 
 class Timeline:
@@ -162,6 +142,11 @@ class Timeline:
     Every method may be called from any thread, and none waits for the disk: a thread of its own
     writes the file once in ``flush_seconds``. If the file can't be written any more, that is logged
     once and the rest is not recorded: a run doesn't end for its timeline.
+
+    Attributes:
+        model: the model's track.
+        lock: of all that is recorded; held for a microsecond.
+        unwritten: what was recorded last.
     """
 
     def __init__(
@@ -190,12 +175,11 @@ class Timeline:
             raise UserError(f"timeline {path} can't be written: {error.strerror}") from error
         self._clock = clock
         self._origin = clock() - began * 1000
-        self._lock = threading.Lock()  # of all that is recorded; held for a microsecond
-        self._events: list[Event] = []  # not yet written
-        self._counts: dict[Queue, int] = {}
+        self.lock = threading.Lock()
+        self.unwritten: list[Event] = []
         self._writable = True
         self._closing = threading.Event()
-        self._put("i", OPENED)
+        self._put("i", OPENED, {})
         self.model = self._track(MODEL, "model")
         self._thread = threading.Thread(
             target=self._write_regularly, args=(flush_seconds,), name="timeline", daemon=True
@@ -210,12 +194,6 @@ class Timeline:
         """Return a track for evaluator ``number``, which counts from 0; ask once for each."""
         return self._track(EVALUATORS + number, f"evaluator {number}")
 
-    def count(self, queue: Queue, length: int) -> None:
-        """Record that ``queue`` holds ``length`` entries now; not if it held as many before."""
-        if self._counts.get(queue) != length:
-            self._counts[queue] = length
-            self._put("C", queue, args={"in flight": length})
-
     def close(self) -> None:
         """End open spans and the session; idempotent. What comes later is not recorded."""
         if self._closing.is_set():
@@ -223,7 +201,7 @@ class Timeline:
         self._closing.set()
         self._thread.join()
         self.model.end()
-        self._put("i", "session closed")
+        self._put("i", "session closed", {})
         self._write()
         self._file.close()
 
@@ -234,20 +212,12 @@ class Timeline:
         self.close()
 
     def _track(self, tid: int, name: str) -> Track:
-        self._put("M", "thread_name", tid=tid, args={"name": name})
+        self._put("M", "thread_name", {"name": name}, tid)
         return Track(self, tid)
 
-    def _put(
-        self,
-        ph: Literal["C", "i", "M"],
-        name: str,
-        *,
-        tid: int = MODEL,
-        args: dict[str, int | str] | None = None,
-    ) -> None:
-        event = Event(ph=ph, name=name, pid=1, tid=tid, ts=self.now(), args=args or {})
-        with self._lock:
-            self._events.append(event)
+    def _put(self, ph: str, name: str, args: Args, tid: int = MODEL) -> None:
+        with self.lock:
+            self.unwritten.append(Event(ph, name, 1, tid, self.now(), args=args))
 
     def _write_regularly(self, seconds: float) -> None:
         while not self._closing.wait(seconds):
@@ -255,8 +225,8 @@ class Timeline:
 
     def _write(self) -> None:
         """Write what was recorded as whole lines, or log why not and write none again."""
-        with self._lock:
-            events, self._events = self._events, []
+        with self.lock:
+            events, self.unwritten = self.unwritten, []
         lines = b"".join([_encode(event) + _END for event in events])
         try:
             while lines and self._writable:

@@ -25,6 +25,8 @@ from typing import Any, get_args
 from inline import Inline
 from table_fan import TableFan
 
+from engine.assembly import evolve
+from engine.beginning import archive_features, restore, told_cascade
 from engine.core import (
     INITIAL,
     Candidate,
@@ -36,12 +38,10 @@ from engine.core import (
     Problem,
     Prompt,
 )
-from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.chat import Crossover, Repair, Rewrite
 from engine.prompts.verbalized import Verbalized
-from engine.restore import archive_features, restore, told_cascade
 from engine.search.features import cell_of
 from engine.search.mixes import MIXES
 from engine.search.novelty import NOVELTY

@@ -23,6 +23,8 @@ from inline import Inline
 from table_fan import TableFan
 
 from engine import config
+from engine.assembly import evolve
+from engine.beginning import restore, told_cascade
 from engine.core import (
     INITIAL,
     ChatFrame,
@@ -34,11 +36,9 @@ from engine.core import (
     Refusal,
     SwitchedOff,
 )
-from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.chat import Rewrite
-from engine.restore import restore, told_cascade
 from engine.settings import Layout, RunSettings
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline

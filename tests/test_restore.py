@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from engine import config
+from engine.beginning import Restored, replay, restore, told_cascade
 from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem, Proposal, SwitchedOff
 from engine.pipeline import RunState
 from engine.problem import load_problem
-from engine.restore import Restored, replay, restore, told_cascade
 from engine.search.mixes import MIXES
 from engine.settings import Layout, RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict

@@ -18,10 +18,10 @@ import pytest
 from schedules import AMPLE, Life, Model, Schedule, answer, drawn, live, small_problem
 
 from engine import config
+from engine.beginning import replay, restore
 from engine.core import INITIAL, Failure, Problem, Refusal
 from engine.inference import MOST_AT_ONCE
 from engine.pipeline import back_pressure
-from engine.restore import replay, restore
 from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Verdict

@@ -21,7 +21,6 @@ from engine.timeline import (
     TIMELINE,
     Activity,
     Event,
-    Queue,
     Timeline,
     Track,
     read_events,
@@ -120,23 +119,8 @@ def test_nothing_is_recorded_after_the_end(path: Path, clock: Clock) -> None:
     before = path.read_bytes()
     clock.time += 10
     timeline.model.add(Activity.STEP, 5e-6)
-    timeline.count(Queue.CHILDREN, 1)
     timeline.close()
     assert path.read_bytes() == before
-
-
-def test_lengths_are_recorded_when_they_change(path: Path, clock: Clock) -> None:
-    with Timeline(path, flush_seconds=NEVER, clock=clock) as timeline:
-        for length in (0, 3, 3, 3, 0):
-            timeline.count(Queue.CHILDREN, length)
-            timeline.count(Queue.CANDIDATES, 7)
-            clock.time += 10
-    assert [(event.ts, event.name, event.args) for event in events_of(path, "C")] == [
-        (0, Queue.CHILDREN, {"in flight": 0}),
-        (0, Queue.CANDIDATES, {"in flight": 7}),
-        (10, Queue.CHILDREN, {"in flight": 3}),
-        (40, Queue.CHILDREN, {"in flight": 0}),
-    ]
 
 
 def test_two_threads_lose_nothing(path: Path) -> None:
@@ -304,7 +288,6 @@ def check_format(path: Path) -> None:
     """
     required = {
         "X": {"ph", "name", "pid", "tid", "ts", "dur"},
-        "C": {"ph", "name", "pid", "ts", "args"},
         "M": {"ph", "name", "pid", "args"},
         "i": {"ph", "name", "pid", "tid", "ts"},
     }

@@ -3,7 +3,8 @@
 The order of the log is the truth: the search is told each event as it is recorded, and a run that
 goes on tells the events again in the same order, so it stands where the other one stood.
 
-Does not cover where events come from: ``engine.loop`` records them, ``engine.restore`` reads them.
+Does not cover where events come from: ``engine.loop`` records them, ``engine.beginning`` reads
+them.
 """
 
 from collections import defaultdict, deque

@@ -10,7 +10,6 @@ analysis=progress   best score so far against candidates, tokens, seconds and mo
          coverage   filled cells of a MAP-Elites archive against candidates
          operators  improvement rate of each operator
          parents    improvement rate of each way to choose parents
-         clock      who was busy when, in shares of the time
 json=FILE           write all numbers to a file
 top=N               programs that the replay shows (5)
 

@@ -4,8 +4,6 @@ Covers: how long the model and the evaluators were busy, together and alone, and
 for.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Files that a report writes: whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

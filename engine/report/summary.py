@@ -4,8 +4,6 @@ Covers: the figures that follow from a run's recorded history. Nothing is estima
 vLLM counted them, seconds as they were measured.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

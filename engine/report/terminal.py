@@ -4,13 +4,11 @@ Covers: a live panel where standard output is a terminal, and a plain line now a
 not. Reads the run's history and changes nothing.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -23,9 +21,9 @@ from rich.text import Text
 from engine.budget import Account, Limit
 from engine.core import INITIAL
 from engine.settings import RunSettings
-from engine.store import RunHistory
+from engine.store import RunHistory, Verdict
 
-_REFRESHES_PER_SECOND = 4.0
+_SECONDS_BETWEEN_PANELS = 0.25
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -33,22 +31,20 @@ class Display:
     """Shows a run; a context manager. Call `update` as often as you like."""
 
     def __init__(self, *, settings: RunSettings, history: RunHistory, title: str) -> None:
-        self._settings = settings
+        self._target = settings.budget.target
         self._history = history
         self._title = title
         self._console = Console()
+        self._live = Live(console=self._console, auto_refresh=False)
         self._began = time.monotonic()
-        self._before = history.wall_seconds
         self._account = Account(settings.budget, history)
         self._at_start = self._account.used
         self._generated_before = history.generated_tokens
         self._shown = float("-inf")
         self._best: float | None = None
-        self._live: Live | None = None
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._live = Live(console=self._console, auto_refresh=False)
             self._live.start()
         else:
             self._print(self._title)
@@ -56,91 +52,23 @@ class Display:
 
     def __exit__(self, *error: object) -> None:
         self.update(force=True)
-        if self._live is not None:
-            self._live.stop()
+        self._live.stop()
 
     def update(self, *, force: bool = False) -> None:
         """Show the history as it stands, unless it was shown a moment ago."""
-        now = time.monotonic()
-        if self._live is not None:
-            if force or now - self._shown >= 1 / _REFRESHES_PER_SECOND:
-                self._shown = now
+        waited = time.monotonic() - self._shown
+        best = _score_of(self._history.best)
+        if self._console.is_terminal:
+            if force or waited >= _SECONDS_BETWEEN_PANELS:
+                self._shown = time.monotonic()
                 self._live.update(self._panel(), refresh=True)
-            return
-        best = self._history.best.score if self._history.best else None
-        improved = best != self._best
-        if force or improved or now - self._shown >= _SECONDS_BETWEEN_LINES:
-            self._shown, self._best = now, best
-            figures = self._figures() | self._screens()
-            line = " · ".join(f"{name} {value}" for name, value in figures.items())
-            self._print(line)
+        elif force or best != self._best or waited >= _SECONDS_BETWEEN_LINES:
+            self._shown, self._best = time.monotonic(), best
+            self._print(" · ".join(f"{name} {value}" for name, value in self._figures().items()))
 
     def _print(self, line: str) -> None:
         # As it is: a folder's name may look like rich's markup.
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _figures(self) -> dict[str, str]:
-        history, limits = self._history, self._account.limits
-        elapsed = time.monotonic() - self._began
-        initial = history.verdicts[INITIAL].score if INITIAL in history.verdicts else None
-        tokens = history.generated_tokens - self._generated_before
-        most = limits.get(Limit.CANDIDATES)
-        return {
-            "best": f"{_score(history.best.score if history.best else None)} "
-            f"(initial {_score(initial)})",
-            "candidates": f"{history.evaluated}" + ("" if most is None else f"/{most}"),
-            "valid": _share(history.valid, history.judged),
-            "children": str(len(history.children)),
-            "tokens/s": f"{tokens / elapsed:.0f}" if elapsed > 0 else "-",
-            "hit rate": f"{history.hit_rate:.1%}",
-            **self._limits(),
-            "elapsed": _clock(self._before + elapsed),
-            "left": self._left(elapsed),
-        }
-
-    def _limits(self) -> dict[str, str]:
-        """Return how much was used of the limits that only some runs have, and the target."""
-        limits, target = self._account.limits, self._settings.budget.target
-        used = {**self._account.used, Limit.PATIENCE: self._history.since_best}
-        figures = {} if target is None else {Limit.TARGET.value: _score(target)}
-        for limit in (Limit.TOKENS, Limit.MONEY, Limit.PATIENCE):
-            if limit in limits:
-                figures[limit.value] = f"{_amount(used[limit])}/{_amount(limits[limit])}"
-        return figures
-
-    def _screens(self) -> dict[str, str]:
-        """Return what cheap stages do, where there are any."""
-        off = (
-            f"{each.stage} (rank correlation {each.correlation:.2f})"
-            for each in self._history.switched_off.values()
-        )
-        figures = {
-            "screened out": str(self._history.screened or ""),
-            "switched off": ", ".join(off),
-        }
-        return {name: figure for name, figure in figures.items() if figure}
-
-    def _left(self, elapsed: float) -> str:
-        """Estimate the time to the end of the budget from this session's rates."""
-        used = self._account.used
-        ends = []
-        for limit, most in self._account.limits.items():
-            if limit is Limit.SECONDS:
-                ends.append(most - self._before - elapsed)
-            elif limit is not Limit.PATIENCE and (done := used[limit] - self._at_start[limit]):
-                ends.append((most - used[limit]) * elapsed / done)
-        return _clock(max(0.0, min(ends))) if ends else "-"
-
-    def _share_done(self) -> float:
-        """Return how much of the limit that is nearest was used, as a share."""
-        elapsed = self._before + time.monotonic() - self._began
-        used = {**self._account.used, Limit.SECONDS: elapsed}
-        shares = [
-            used[limit] / most if most else 1.0
-            for limit, most in self._account.limits.items()
-            if limit is not Limit.PATIENCE
-        ]
-        return min(1.0, max(shares))
 
     def _panel(self) -> Panel:
         figures = Table.grid(padding=(0, 2))
@@ -148,13 +76,59 @@ class Display:
             **self._figures(),
             "not evaluated": _reasons(self._history.refusals),
             "computed prompt tokens": _reasons(self._history.missed),
-            **self._screens(),
         }
         for name, value in rows.items():
             if value:
                 figures.add_row(f"[dim]{name}[/dim]", value)
-        bar = ProgressBar(total=1.0, completed=self._share_done())
+        bar = ProgressBar(total=1.0, completed=self._progress()[0])
         return Panel(Group(figures, bar), title=Text(self._title), title_align="left")
+
+    def _figures(self) -> dict[str, str]:
+        history, limits = self._history, self._account.limits
+        elapsed = time.monotonic() - self._began
+        initial = history.verdicts.get(INITIAL)
+        tokens = history.generated_tokens - self._generated_before
+        most = limits.get(Limit.CANDIDATES)
+        used = {**self._account.used, Limit.PATIENCE: history.since_best}
+        left = self._progress()[1]
+        figures = {
+            "best": f"{_number(_score_of(history.best))} (initial {_number(_score_of(initial))})",
+            "candidates": f"{history.evaluated}" + ("" if most is None else f"/{most}"),
+            "valid": _share(history.valid, history.judged),
+            "children": str(len(history.children)),
+            "tokens/s": f"{tokens / elapsed:.0f}" if elapsed > 0 else "-",
+            "hit rate": f"{history.hit_rate:.1%}",
+        }
+        if self._target is not None:
+            figures[Limit.TARGET.value] = _number(self._target)
+        for limit in (Limit.TOKENS, Limit.MONEY, Limit.PATIENCE):
+            if limit in limits:
+                figures[limit.value] = f"{_number(used[limit])}/{_number(limits[limit])}"
+        figures["elapsed"] = _clock(self._at_start[Limit.SECONDS] + elapsed)
+        figures["left"] = "-" if left is None else _clock(left)
+        if history.screened:
+            figures["screened out"] = str(history.screened)
+        if history.switched_off:
+            figures["switched off"] = ", ".join(
+                f"{each.stage} (rank correlation {each.correlation:.2f})"
+                for each in history.switched_off.values()
+            )
+        return figures
+
+    def _progress(self) -> tuple[float, float | None]:
+        """Return how much of the limit that is nearest was used, and the seconds to the end.
+
+        The share is from 0 to 1. The seconds are estimated from this session's rates.
+        """
+        elapsed = time.monotonic() - self._began
+        used = {**self._account.used, Limit.SECONDS: self._at_start[Limit.SECONDS] + elapsed}
+        shares, ends = [], []
+        for limit, most in self._account.limits.items():
+            if limit is not Limit.PATIENCE:
+                shares.append(used[limit] / most if most else 1.0)
+                if done := used[limit] - self._at_start[limit]:
+                    ends.append((most - used[limit]) * elapsed / done)
+        return min(1.0, max(shares)), max(0.0, min(ends)) if ends else None
 
 
 def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | None) -> None:
@@ -222,11 +196,13 @@ def _reasons(counts: Mapping[Any, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in Counter(counts).most_common())
 
 
-def _score(score: float | None) -> str:
-    return "-" if score is None else f"{score:.6g}"
+def _score_of(verdict: Verdict | None) -> float | None:
+    return None if verdict is None else verdict.score
 
 
-def _amount(value: float) -> str:
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 

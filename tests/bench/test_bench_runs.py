@@ -10,7 +10,7 @@ from inline import Inline
 from bench.runs import run_in_memory
 from engine import config
 from engine.evaluation import EvaluatorPool
-from engine.model import model_loader
+from engine.parts import model_loader
 from engine.problem import load_problem
 
 

@@ -13,12 +13,12 @@ import pytest
 from inline import Inline
 
 from engine import config
+from engine.assembly import evolve
+from engine.beginning import restore, told_cascade
 from engine.core import INITIAL, Candidate, Evaluation, Generation, Problem, Prompt, Proposal
-from engine.evolve import evolve
 from engine.inference import LanguageModel, Sampling
 from engine.problem import load_problem, shipped
 from engine.prompts.verbalized import Verbalized, responses
-from engine.restore import restore, told_cascade
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline
 

@@ -71,9 +71,9 @@ def test_it_has_every_method_of_a_language_model() -> None:
 
 def test_nothing_imports_torch_or_vllm_for_it() -> None:
     code = (
-        "import sys; from engine import config, model; from engine.run import main\n"
+        "import sys; from engine import config, parts; from engine.run import main\n"
         "settings = config.resolve(['model=mutation'])\n"
-        "with model.model_loader(settings, syntax=None) as load: load().close()\n"
+        "with parts.model_loader(settings, syntax=None) as load: load().close()\n"
         "sys.exit(any(name.split('.')[0] in ('torch', 'vllm') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -20,13 +20,13 @@ from inline import Inline
 from table_fan import TableFan
 
 from engine import config
+from engine.assembly import evolve
+from engine.beginning import replay, restore, told_cascade
 from engine.budget import Account
 from engine.core import INITIAL, ChatFrame, Evaluation, Refusal
-from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.verbalized import Verbalized
-from engine.restore import replay, restore, told_cascade
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline
 

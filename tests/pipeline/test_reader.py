@@ -10,6 +10,7 @@ import pytest
 from responses import receive
 
 from engine import config
+from engine.beginning import restore
 from engine.core import (
     INITIAL,
     Block,
@@ -26,7 +27,6 @@ from engine.pipeline import Reader, Request
 from engine.pipeline.request import spread
 from engine.problem import load_problem
 from engine.prompts import Parsing
-from engine.restore import restore
 from engine.search.novelty.cosine import Cosine
 from engine.store import Recorded, Session, Verdict
 from engine.syntax import read

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.report.clock import ClockUse, EvaluatorUse, ModelUse, clock_use
-from engine.timeline import TIMELINE, Activity, Queue, Timeline
+from engine.timeline import TIMELINE, Activity, Timeline
 
 NEVER = 3600.0
 
@@ -41,7 +41,6 @@ def path(tmp_path: Path) -> Path:
     clock = Clock()
     with Timeline(path, flush_seconds=NEVER, clock=clock) as timeline:
         evaluators = [timeline.evaluator(number) for number in range(3)]
-        timeline.count(Queue.CHILDREN, 8)
         clock.time = 10
         timeline.model.begin(Activity.STEP, iteration=5)
         clock.time = 30
@@ -56,7 +55,6 @@ def path(tmp_path: Path) -> Path:
         evaluators[1].add(Activity.EVALUATE, 28e-6)
         clock.time = 55
         timeline.model.end()
-        timeline.count(Queue.CHILDREN, 0)
         clock.time = 60
     clock.time = 9_000
     with Timeline(path, flush_seconds=NEVER, clock=clock) as timeline:

@@ -18,12 +18,12 @@ from inline import Inline
 from table_fan import TableFan
 
 from engine import config
+from engine.assembly import evolve
+from engine.beginning import restore, told_cascade
 from engine.core import INITIAL, ChatFrame, Evaluation, Problem
-from engine.evolve import evolve
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.chat import Rewrite
-from engine.restore import restore, told_cascade
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline

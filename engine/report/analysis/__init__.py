@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.report.analysis.clock import clock
 from engine.report.analysis.coverage import coverage
 from engine.report.analysis.distance import distance
 from engine.report.analysis.figures import Table
@@ -19,7 +18,6 @@ ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Mapping[str, Table]]] =
     "coverage": lambda runs, top: coverage(runs),
     "operators": lambda runs, top: operators(runs),
     "parents": lambda runs, top: parents(runs),
-    "clock": lambda runs, top: clock(runs),
 }
 """By name: runs, and how many programs the replay shows, to tables by name."""
 

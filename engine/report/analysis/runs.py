@@ -174,16 +174,13 @@ def _read(folder: Path) -> RunRecord:
     settings = config.load(folder / "config.yaml")
     problem = Path(settings.problem)
     name = os.fsencode(folder).decode(errors="replace")
-    try:
-        return record_of(
-            name=name,
-            settings=settings,
-            direction=read_direction(problem),
-            events=events,
-            declared=read_features(problem),
-        )
-    except (TypeError, ValueError) as error:  # a number in the log is none
-        raise UserError(f"{name} is damaged: {error}; leave it out") from error
+    return record_of(
+        name=name,
+        settings=settings,
+        direction=read_direction(problem),
+        events=events,
+        declared=read_features(problem),
+    )
 
 
 def _trial(child: Child, history: RunHistory, bests: set[str]) -> Trial:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from hand_log import changed, hand_run, recorded
 
 from engine.core import INITIAL, Direction, Evaluation, Feature
 from engine.report.analysis import ANALYSES, RunRecord
-from engine.timeline import TIMELINE, Activity, Timeline
 
 START = {"candidates": 0, "tokens": 0, "seconds": 1.0, "money": 0.0}
 FIRST_BEST = {"candidates": 1, "tokens": 14, "seconds": 5.0, "money": pytest.approx(300e-6)}
@@ -367,19 +365,3 @@ def test_improvement_rate_of_each_parent_policy(run: RunRecord) -> None:
 def test_a_run_may_stand_anywhere(name: str, until: int) -> None:
     assert found(name, begun(until=until))
     assert shown(name, begun(until=until))
-
-
-def test_the_clock_is_that_of_each_run(tmp_path: Path) -> None:
-    now = 0
-    with Timeline(tmp_path / TIMELINE, clock=lambda: now) as timeline:
-        evaluators = [timeline.evaluator(number) for number in range(2)]
-        with timeline.model.begin(Activity.STEP):
-            now = 750_000
-        evaluators[1].add(Activity.EVALUATE, 500e-6)
-        now = 1_000_000
-    runs = hand_run(name=str(tmp_path)), hand_run(name="runs/without")
-    (figures,) = found("clock", *runs)["clock"]
-    assert (figures["seconds"], figures["both"], figures["neither"]) == (0.001, 0.5, 0.25)
-    line = shown("clock", *runs).splitlines()[2]
-    shares = ["75.0%", "25.0%", "0.0%", "0.0%", "50.0%", "25.0%", "0.0%", "25.0%"]
-    assert line.split()[1:] == ["0.001", *shares]

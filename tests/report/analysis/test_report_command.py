@@ -18,7 +18,6 @@ from engine.problem import shipped
 from engine.report.__main__ import main
 from engine.report.analysis import ANALYSES
 from engine.store import Call, Event, EventLog, Session
-from engine.timeline import TIMELINE, Activity, Timeline
 
 REST = tuple(
     replace(event, shown=("1.1",)) if isinstance(event, Call) else event
@@ -31,8 +30,6 @@ def run(recorded_run: Path) -> Path:
     """The run of ``hand_log.py`` as a folder, all of it in one second."""
     with EventLog(recorded_run, session=0) as log:
         write(log, *REST)
-    with Timeline(recorded_run / TIMELINE) as timeline, timeline.model.begin(Activity.STEP):
-        pass
     return recorded_run
 
 
