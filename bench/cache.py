@@ -139,7 +139,6 @@ def configured(base: RunSettings, *, layout: str, k: int, kept: int, growth: int
         layout=layout,
         history_tokens=kept,
         growth_tokens=growth,
-        name_parent=False,
         align=False,
     )
     return replace(base, prompts=prompts, search=replace(base.search, k=k))

@@ -233,7 +233,6 @@ class PromptSettings(Section):
             grows at its end, what is left of it after it was compacted.
         growth_tokens: tokens by which it then grows before it is compacted again; see
             ``engine.search.window`` for how much pays.
-        name_parent: name a parent that stands in the history instead of repeating it.
         align: fill prompts up to a block of the prefix cache, but for transcripts; see
             ``engine.prompts.blocks``.
     """
@@ -241,7 +240,6 @@ class PromptSettings(Section):
     layout: Layout
     history_tokens: Tokens
     growth_tokens: Tokens
-    name_parent: Flag
     align: Flag
 
 

@@ -187,7 +187,6 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
             layout=rng.choice(get_args(Layout)),
             history_tokens=rng.choice([0, 300, 2000]),
             growth_tokens=rng.choice([0, 200]),
-            name_parent=rng.random() < 0.5,
             align=rng.random() < 0.5,
         ),
         budget=replace(

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from engine.core import ChatFrame, UserError
 from engine.settings import PromptSettings
 
-STABLE = PromptSettings(
-    layout="stable", history_tokens=1000, growth_tokens=500, name_parent=False, align=False
-)
+STABLE = PromptSettings(layout="stable", history_tokens=1000, growth_tokens=500, align=False)
 END = "<end>"
 
 

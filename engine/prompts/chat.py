@@ -114,14 +114,6 @@ class ChatOperator(Operator):
         text = shown("Current program", candidate)
         return self._blocks.make(Part.PARENT, text, shows=(candidate.id,))
 
-    def named(self, candidate: Candidate) -> Block:
-        """See `Writer.named`."""
-        return self._blocks.make(
-            Part.PARENT,
-            f"# Current program\nIt is program {candidate.id}, "
-            f"score {score_in_words(candidate)}.\n\n",
-        )
-
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """See `Writer.ask`."""
         return self._asked(self._request(proposal.parent, proposal))

@@ -12,6 +12,7 @@ shapes: an infill that parses may still add a long array to a short one.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from engine.syntax.library import Function, functions_of
 from engine.syntax.scope import Scope
@@ -46,35 +47,28 @@ second ::= ", " leaf
 """
 
 
-def integer_grammar() -> str:
-    """Return a grammar for a whole number."""
-    return _grammar("integer", _NUMBERS)
+Start = Literal["integer", "number", "count", "expression"]
 
 
-def number_grammar() -> str:
-    """Return a grammar for a number."""
-    return _grammar("number", _NUMBERS)
-
-
-def count_grammar(scope: Scope) -> str:
-    """Return a grammar for an expression that gives a whole number."""
-    return _grammar("count", _NUMBERS, _count_rules(scope))
-
-
-def expression_grammar(scope: Scope, *, modules: Mapping[str, str]) -> str:
-    """Return a grammar for an expression.
+def grammar_of(start: Start, scope: Scope, *, modules: Mapping[str, str]) -> str:
+    """Return a grammar for a number or an expression.
 
     Args:
+        start: what is written: a whole number, a number, an expression that gives a whole number,
+            or any expression.
         scope: the variables bound at the place; at least one array.
         modules: local name to path, of modules that can be imported here; none is fine.
     """
-    return _grammar("expression", _NUMBERS, _count_rules(scope), _rules(scope, modules))
+    if start in ("integer", "number"):
+        return _grammar(start, _NUMBERS)
+    rules = _rules(scope, modules) if start == "expression" else ""
+    return _grammar(start, _NUMBERS, _count_rules(scope), rules)
 
 
 def call_grammar(scope: Scope, *, module: str, modules: Mapping[str, str]) -> str:
     """Return a grammar for what follows ``module.``: one of its functions and its arguments.
 
-    ``module`` is the local name of a module that has a function; see `expression_grammar`.
+    ``module`` is the local name of a module that has a function; see `grammar_of`.
     """
     called = _calls(functions_of(modules[module]), prefix="", first="first", further="more")
     chosen = f"chosen ::= {' | '.join(called)}\n"

@@ -35,13 +35,7 @@ from engine.core import (
     Turn,
 )
 from engine.prompts.blocks import Blocks, aligned
-from engine.prompts.grammar import (
-    call_grammar,
-    count_grammar,
-    expression_grammar,
-    integer_grammar,
-    number_grammar,
-)
+from engine.prompts.grammar import call_grammar, grammar_of
 from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import OPERATORS, Operator, Parsing, direction_in_words
 from engine.prompts.requests import score_in_words
@@ -200,9 +194,6 @@ class _Writer:
         text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
         return self.blocks.make(Part.PARENT, text, shows=(candidate.id,))
 
-    def named(self, candidate: Candidate) -> Block:
-        raise ValueError("an infill repeats its parent: the model goes on in the middle of it")
-
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         return self.request
 
@@ -244,7 +235,7 @@ def _gap(
         return Gap(start=site.start, end=site.end, whole_lines=True), None
     if site.kind is SiteKind.ASSIGNMENT and targets:
         before = f"{_one_of(targets, rng)} = "
-        grammar = expression_grammar(scope, modules=modules)
+        grammar = grammar_of("expression", scope, modules=modules)
         if modules and rng.random() < calls:
             module = _one_of(tuple(modules), rng)
             before += f"{module}."
@@ -273,10 +264,11 @@ def _replacing(site: Site, scope: Scope, modules: Mapping[str, str]) -> str | No
     """Return the grammar for what takes the place of an expression: something of its kind."""
     assert isinstance(site.node, ast.expr)
     whole = is_integer(site.node, set(scope.integers))
-    if site.kind is SiteKind.CONSTANT:
-        number = isinstance(getattr(site.node, "value", 0), int | float)
-        return (integer_grammar() if whole else number_grammar()) if number else None
-    return count_grammar(scope) if whole else expression_grammar(scope, modules=modules)
+    if site.kind is SiteKind.EXPRESSION:
+        return grammar_of("count" if whole else "expression", scope, modules=modules)
+    if isinstance(getattr(site.node, "value", 0), int | float):
+        return grammar_of("integer" if whole else "number", scope, modules=modules)
+    return None
 
 
 def _one_of(names: tuple[str, ...], rng: np.random.Generator) -> str:

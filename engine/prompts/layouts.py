@@ -7,7 +7,7 @@ decides what is computed in each iteration:
   parent breaks the prefix right after the task.
 - ``stable``: task, history, parent, request. The history only grows at its end until it is
   compacted (``engine.search.window``), so an iteration computes what was appended, the parent and
-  the request. A parent that stands in the history may be named instead of repeated.
+  the request.
 - ``transcript``: the conversation in which the parent came to be, continued. The parent itself was
   written into the cache when it was decoded, so an iteration computes little more than the
   request. A conversation that outgrows its budget begins anew with the program that it had reached.
@@ -49,9 +49,6 @@ class Writer(Protocol):
     def current(self, candidate: Candidate) -> Block:
         """Return the program to change, in full."""
 
-    def named(self, candidate: Candidate) -> Block:
-        """Return what points to a program that `earlier` shows."""
-
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request, after which the model answers."""
 
@@ -62,25 +59,11 @@ class Writer(Protocol):
         """
 
 
-class Layout(Protocol):
-    """An order of blocks."""
-
-    def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """Return the blocks of the proposal's prompt."""
-
-    def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Return a proposal without pending programs with fewer of the others.
-
-        The prompt's start stays as it was where that is possible. None if no other program is left
-        to leave out.
-        """
-
-
 class Classic:
     """Task, parent, others, pending ones, request."""
 
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """See `Layout.arrange`."""
+        """Return the blocks of the proposal's prompt."""
         return (
             writer.task,
             writer.current(proposal.parent),
@@ -90,37 +73,26 @@ class Classic:
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out the first of the others."""
+        """Leave out the first of the others; None if there is none."""
         return replace(proposal, history=proposal.history[1:]) if proposal.history else None
 
 
 class Stable:
     """Task, history that only grows at its end, pending programs, parent, request."""
 
-    def __init__(self, *, name_parent: bool) -> None:
-        """``name_parent``: name a parent that stands in the history instead of repeating it."""
-        self._name_parent = name_parent
-
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """See `Layout.arrange`."""
+        """Return the blocks of the proposal's prompt."""
         return (
             writer.task,
             *map(writer.earlier, proposal.history),
             *map(writer.earlier, proposal.pending),
-            *self._parent(proposal, writer),
+            *(() if writer.asks_with_parent else (writer.current(proposal.parent),)),
             *writer.ask(proposal),
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out the end of the history."""
+        """Leave out the end of the history, so that the prompt's start stays; None if none is."""
         return replace(proposal, history=proposal.history[:-1]) if proposal.history else None
-
-    def _parent(self, proposal: Proposal, writer: Writer) -> list[Block]:
-        if writer.asks_with_parent:
-            return []
-        if self._name_parent and proposal.parent in proposal.history:
-            return [writer.named(proposal.parent)]
-        return [writer.current(proposal.parent)]
 
 
 class Transcript:
@@ -133,7 +105,7 @@ class Transcript:
         self._sizes: dict[tuple[str, Candidate, Candidate], int | None] = {}
 
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """See `Layout.arrange`."""
+        """Return the blocks of the proposal's prompt."""
         said: list[Block] = []
         for turn, result in self._conversation(proposal, writer):
             said += [] if said else [writer.current(turn.candidate)]
@@ -146,7 +118,7 @@ class Transcript:
         )
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
-        """Leave out the conversation."""
+        """Leave out the conversation; None if there is none."""
         return replace(proposal, lineage=()) if proposal.lineage else None
 
     def _conversation(self, proposal: Proposal, writer: Writer) -> list[tuple[Turn, Candidate]]:
@@ -174,6 +146,9 @@ class Transcript:
         return self._sizes[key]
 
 
+Layout = Classic | Stable | Transcript
+
+
 def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
     """Return the layout that the settings name.
 
@@ -186,7 +161,7 @@ def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
     if settings.layout == "classic":
         return Classic()
     if settings.layout == "stable":
-        return Stable(name_parent=settings.name_parent)
+        return Stable()
     budget = settings.history_tokens + settings.growth_tokens
     return Transcript(budget=min(budget, longest_parent))
 

@@ -32,9 +32,7 @@ class NoTokens:
 
 @pytest.fixture
 def question() -> decode.Question:
-    prompts = PromptSettings(
-        layout="stable", history_tokens=0, growth_tokens=0, name_parent=False, align=False
-    )
+    prompts = PromptSettings(layout="stable", history_tokens=0, growth_tokens=0, align=False)
     problem = load_problem(Path(shipped()["signal"]))
     return decode.Question(
         operator=Rewrite(problem=problem, tokenizer=NoTokens(), max_tokens=9, prompts=prompts),

@@ -43,9 +43,7 @@ class Words:
         return ChatFrame(opening=f"<s> {system} </s> <u> ", closing=" </u> <a>", turn=" </a> <u> ")
 
 
-STABLE = PromptSettings(
-    layout="stable", history_tokens=1000, growth_tokens=500, name_parent=False, align=False
-)
+STABLE = PromptSettings(layout="stable", history_tokens=1000, growth_tokens=500, align=False)
 CLASSIC = replace(STABLE, layout="classic")
 
 

@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import syntax
-from engine.prompts.grammar import (
-    call_grammar,
-    count_grammar,
-    expression_grammar,
-    integer_grammar,
-    number_grammar,
-)
+from engine.prompts.grammar import call_grammar, grammar_of
 from engine.syntax.library import functions_of
 from engine.syntax.scope import Scope
 
@@ -34,15 +28,23 @@ def scope(integers: str = "", arrays: str = "x") -> Scope:
 
 
 SIGNAL = scope("window_size output_length i", "noisy_signal weights")
+INTEGER = grammar_of("integer", SIGNAL, modules={})
+NUMBER = grammar_of("number", SIGNAL, modules={})
 
 
 ACCEPTED = [
-    (integer_grammar(), ["42\n", " 42\n", "0\n", "-1\n", "999\n"]),
-    (number_grammar(), ["42\n", " 0.5\n", "-0.125\n", "3.14\n", "0\n", "-7\n"]),
-    (count_grammar(SIGNAL), ["7\n", " i\n", "window_size // 2\n", "len(weights) - window_size\n"]),
-    (count_grammar(scope("", "x")), ["len(x)\n", "3\n", "len(x) + -2\n"]),
+    (INTEGER, ["42\n", " 42\n", "0\n", "-1\n", "999\n"]),
     (
-        expression_grammar(SIGNAL, modules=MODULES),
+        NUMBER,
+        ["42\n", " 0.5\n", "-0.125\n", "3.14\n", "0\n", "-7\n"],
+    ),
+    (
+        grammar_of("count", SIGNAL, modules={}),
+        ["7\n", " i\n", "window_size // 2\n", "len(weights) - window_size\n"],
+    ),
+    (grammar_of("count", scope("", "x"), modules={}), ["len(x)\n", "3\n", "len(x) + -2\n"]),
+    (
+        grammar_of("expression", SIGNAL, modules=MODULES),
         [
             " np.exp(weights) * 0.5\n",
             "weights\n",
@@ -68,20 +70,26 @@ ACCEPTED = [
             "convolve(noisy_signal, np.exp(weights))\n",
         ],
     ),
-    (expression_grammar(scope(), modules={}), ["abs(x)\n", "abs(x) - x\n", "x * 2\n"]),
-    (expression_grammar(scope(arrays="é ü"), modules={}), ["é + ü\n", "abs(ü[1:2])\n"]),
+    (grammar_of("expression", scope(), modules={}), ["abs(x)\n", "abs(x) - x\n", "x * 2\n"]),
+    (grammar_of("expression", scope(arrays="é ü"), modules={}), ["é + ü\n", "abs(ü[1:2])\n"]),
 ]
 
 REFUSED = [
-    (integer_grammar(), ["", "42", "4.2\n", "007\n", "1000\n", "--1\n", "x\n", "  4\n", "4 \n"]),
-    (number_grammar(), ["", ".5\n", "5.\n", "-0\n", "1e3\n", "00.5\n", "0.1234\n", "x\n"]),
     (
-        count_grammar(SIGNAL),
+        INTEGER,
+        ["", "42", "4.2\n", "007\n", "1000\n", "--1\n", "x\n", "  4\n", "4 \n"],
+    ),
+    (
+        NUMBER,
+        ["", ".5\n", "5.\n", "-0\n", "1e3\n", "00.5\n", "0.1234\n", "x\n"],
+    ),
+    (
+        grammar_of("count", SIGNAL, modules={}),
         ["7.5\n", "i / 2\n", "weights\n", "j\n", "i ** 2\n", "len(i)\n", "len(weights\n", "i +\n"],
     ),
-    (count_grammar(scope("", "x")), ["x\n", "len(y)\n", "\n"]),
+    (grammar_of("count", scope("", "x"), modules={}), ["x\n", "len(y)\n", "\n"]),
     (
-        expression_grammar(SIGNAL, modules=MODULES),
+        grammar_of("expression", SIGNAL, modules=MODULES),
         [
             "\n",
             " undefined\n",
@@ -125,7 +133,10 @@ REFUSED = [
             "weights\n",
         ],
     ),
-    (expression_grammar(scope(), modules={}), ["abs()\n", "abs(x, x)\n", "y\n", "np.exp(x)\n"]),
+    (
+        grammar_of("expression", scope(), modules={}),
+        ["abs()\n", "abs(x, x)\n", "y\n", "np.exp(x)\n"],
+    ),
 ]
 
 
@@ -149,10 +160,10 @@ def test_what_a_grammar_lets_through_parses_and_reads_what_is_there(
     variables: Scope, modules: dict[str, str]
 ) -> None:
     grammars = [
-        ("", integer_grammar()),
-        ("", number_grammar()),
-        ("", count_grammar(variables)),
-        ("", expression_grammar(variables, modules=modules)),
+        ("", INTEGER),
+        ("", NUMBER),
+        ("", grammar_of("count", variables, modules={})),
+        ("", grammar_of("expression", variables, modules=modules)),
         *(
             (f"{local}.", call_grammar(variables, module=local, modules=modules))
             for local in modules
@@ -171,19 +182,19 @@ def test_what_a_grammar_lets_through_parses_and_reads_what_is_there(
 
 
 def test_the_sentences_tried_here_differ() -> None:
-    grammar = expression_grammar(SIGNAL, modules=MODULES)
+    grammar = grammar_of("expression", SIGNAL, modules=MODULES)
     assert len({sentence(grammar, seed) for seed in range(20)}) == 20
 
 
 def test_a_count_is_a_whole_number_and_a_number_is_one() -> None:
     for seed in range(50):
-        whole = sentence(count_grammar(scope("n", "x")), seed)
+        whole = sentence(grammar_of("count", scope("n", "x"), modules={}), seed)
         try:
             assert type(eval(whole, {"n": 3, "x": [1, 2]})) is int
         except ZeroDivisionError:
             assert "// " in whole
-        assert type(ast.literal_eval(sentence(integer_grammar(), seed).strip())) is int
-        assert abs(ast.literal_eval(sentence(number_grammar(), seed).strip())) < 1000
+        assert type(ast.literal_eval(sentence(INTEGER, seed).strip())) is int
+        assert abs(ast.literal_eval(sentence(NUMBER, seed).strip())) < 1000
 
 
 def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:
@@ -210,14 +221,14 @@ identifiers = st.from_regex(r"[^\W\d]\w{0,10}", fullmatch=True).filter(
 )
 def test_any_variable_can_stand_in_a_grammar(integers: list[str], arrays: list[str]) -> None:
     variables = Scope(integers=tuple(integers), arrays=tuple(arrays), assignable=tuple(arrays))
-    expressions = expression_grammar(variables, modules=SMALL)
+    expressions = grammar_of("expression", variables, modules=SMALL)
     for name in arrays:
         assert accepts(expressions, f" {name}\n")
-        assert accepts(count_grammar(variables), f"len({name})\n")
+        assert accepts(grammar_of("count", variables, modules={}), f"len({name})\n")
         assert accepts(call_grammar(variables, module="m", modules=SMALL), f"fsum({name})\n")
     for name in integers:
         assert accepts(expressions, f"m.sqrt({arrays[0]}) / {name}\n")
-        assert accepts(count_grammar(variables), f"{name} - 1\n")
+        assert accepts(grammar_of("count", variables, modules={}), f"{name} - 1\n")
     other = "q" * 12
     assert not accepts(expressions, f" {other}\n")
 
@@ -225,21 +236,21 @@ def test_any_variable_can_stand_in_a_grammar(integers: list[str], arrays: list[s
 @pytest.mark.parametrize("module", ["numpy.typing", "scipy"])
 def test_a_module_with_few_functions_or_none_does_no_harm(module: str) -> None:
     modules = {"np": "numpy", "small": module}
-    assert accepts(expression_grammar(SIGNAL, modules=modules), "np.exp(weights)\n")
-    alone = expression_grammar(SIGNAL, modules={"small": module})
+    assert accepts(grammar_of("expression", SIGNAL, modules=modules), "np.exp(weights)\n")
+    alone = grammar_of("expression", SIGNAL, modules={"small": module})
     assert accepts(alone, "weights * 2\n")
 
 
 def test_many_modules() -> None:
     paths = ["numpy", "numpy.fft", "numpy.linalg", "scipy.ndimage", "scipy.signal", "scipy.special"]
     modules = {f"module{number}": path for number, path in enumerate(paths)}
-    grammar = expression_grammar(SIGNAL, modules=modules)
+    grammar = grammar_of("expression", SIGNAL, modules=modules)
     assert accepts(grammar, "module1.fft(weights)\n")
     assert accepts(grammar, "module5.erf(weights) * module2.norm(weights)\n")
     assert not accepts(grammar, "module1.erf(weights)\n")
 
 
 def test_the_same_scope_gives_the_same_grammar() -> None:
-    there = expression_grammar(SIGNAL, modules=MODULES)
-    back = expression_grammar(SIGNAL, modules=dict(reversed(MODULES.items())))
+    there = grammar_of("expression", SIGNAL, modules=MODULES)
+    back = grammar_of("expression", SIGNAL, modules=dict(reversed(MODULES.items())))
     assert there == back

@@ -37,7 +37,6 @@ from engine.settings import PromptSettings
 CLASSIC = replace(STABLE, layout="classic")
 LAYOUTS = get_args(LayoutName)
 TRANSCRIPT = replace(STABLE, layout="transcript")
-NAMING = replace(STABLE, name_parent=True)
 NAMES = ("rewrite", "diff", "crossover", "repair", "infill")
 
 
@@ -136,7 +135,7 @@ def test_the_chat_operators_share_all_but_the_request(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
+@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT])
 def test_scores_keep_all_their_digits(problem: Problem, prompts: PromptSettings, name: str) -> None:
     operator = made(problem, prompts)[name]
     close = [
@@ -153,7 +152,7 @@ def test_scores_keep_all_their_digits(problem: Problem, prompts: PromptSettings,
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
+@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT])
 def test_a_prompt_is_its_blocks_and_nothing_that_changes_by_itself(
     problem: Problem, prompts: PromptSettings, name: str
 ) -> None:
@@ -208,39 +207,11 @@ def test_an_infill_shows_its_parent_once_in_a_stable_layout(problem: Problem) ->
     assert parts(prompt) == ["task", "parent", "history", "ask"]
 
 
-def test_a_parent_that_is_shown_already_may_be_named(problem: Problem) -> None:
-    words = Words()
-    named, repeated = (made(problem, each, words=words)["rewrite"] for each in (NAMING, STABLE))
-    asked = proposal(5, 4, 5, 6)
-    prompt = named.compose(asked)
-    assert parts(prompt) == ["task", "history", "parent", "ask"]
-    assert prompt.text.count(program(5).strip()) == 1
-    assert f"It is program c5, score {5 / 7!r}.\n" in prompt.text
-    assert f"# Program c5, score {5 / 7!r}\n" in prompt.text
-    assert repeated.compose(asked).text.count(program(5).strip()) == 2
-    absent = proposal(7, 4, 5, 6)
-    assert named.compose(absent) == repeated.compose(absent)
-    # One of the same name that is another program is not the same.
-    other = replace(asked, parent=replace(candidate(5), program=program(8)))
-    assert program(8).strip() in named.compose(other).text
-
-
-def test_a_parent_that_was_named_is_repeated_where_the_history_had_to_be_cut(
-    problem: Problem,
-) -> None:
-    asked = proposal(6, 4, 5, 6)
-    size = len(made(problem, NAMING)["rewrite"].compose(asked).token_ids)
-    words = Words(max_model_len=size - 1 + 100)
-    prompt = made(problem, NAMING, words=words)["rewrite"].compose(asked)
-    assert len(prompt.token_ids) < size
-    assert program(6).strip() in prompt.text and "It is program" not in prompt.text
-
-
 # Pending programs.
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
+@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT])
 def test_a_prompt_shows_each_pending_program_once_and_says_that_its_score_is(
     problem: Problem, prompts: PromptSettings, name: str
 ) -> None:
@@ -548,7 +519,7 @@ def test_a_conversation_never_outgrows_the_context(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, NAMING, TRANSCRIPT])
+@pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT])
 def test_the_longest_parent_fits_in_every_layout(
     problem: Problem, prompts: PromptSettings, name: str
 ) -> None:
@@ -591,9 +562,6 @@ class Numbers:
 
     def current(self, each: Candidate) -> Block:
         return self._block(Part.PARENT, f"p{each.id}", each)
-
-    def named(self, each: Candidate) -> Block:
-        return Block(part=Part.PARENT, text=f"n{each.id}", token_ids=(1,))
 
     def ask(self, asked: Proposal) -> Sequence[Block]:
         return [Block(part=Part.ASK, text="?" * (1 + len(asked.failures)), token_ids=(2,))]
@@ -666,15 +634,6 @@ def test_pending_programs_stand_behind_all_others_in_their_order() -> None:
     infill = Numbers(asks_with_parent=True)
     assert words_of(layouts[1], asked, infill) == "T h1 h2 w4 w3 ?"
     assert words_of(layouts[2], asked_for(9, pending=[4]), infill) == "T p9 w4 ?"
-    assert words_of(Stable(name_parent=True), asked_for(2, history=[1, 2], pending=[4])) == (
-        "T h1 h2 w4 n2 ?"
-    )
-
-
-def test_a_named_parent_stands_where_it_would_be_repeated() -> None:
-    layout = Stable(name_parent=True)
-    assert words_of(layout, asked_for(2, history=[1, 2, 3])) == "T h1 h2 h3 n2 ?"
-    assert words_of(layout, asked_for(4, history=[1, 2, 3])) == "T h1 h2 h3 p4 ?"
 
 
 @pytest.mark.parametrize(
@@ -730,7 +689,7 @@ numbers = st.integers(1, 6)
 
 
 @given(
-    st.sampled_from([CLASSIC, STABLE, NAMING, TRANSCRIPT]),
+    st.sampled_from([CLASSIC, STABLE, TRANSCRIPT]),
     st.lists(numbers, max_size=8, unique=True),
     st.lists(numbers, max_size=8),
     st.lists(numbers, max_size=8),
@@ -768,12 +727,11 @@ def test_a_prompt_fits_its_room_or_is_said_not_to(
     st.lists(numbers, max_size=6),
     numbers,
     numbers,
-    st.booleans(),
 )
 def test_stable_prompts_share_what_their_histories_share(
-    shared: list[int], one: list[int], other: list[int], p: int, q: int, naming: bool
+    shared: list[int], one: list[int], other: list[int], p: int, q: int
 ) -> None:
-    layout = Stable(name_parent=naming)
+    layout = Stable()
     prompts = [
         layout.arrange(asked_for(parent, history=[*shared, *rest]), Numbers())
         for parent, rest in ((p, one), (q, other))

@@ -16,7 +16,6 @@ from engine.settings import PromptSettings
 
 CLASSIC = replace(STABLE, layout="classic")
 TRANSCRIPT = replace(STABLE, layout="transcript")
-NAMING = replace(STABLE, name_parent=True)
 CHAT = ("rewrite", "diff", "crossover", "repair")
 
 
@@ -102,7 +101,6 @@ def test_a_program_counts_once_where_it_is_first_shown(problem: Problem) -> None
     asked = replace(PROPOSAL, history=(candidate("h1"), PROPOSAL.parent, PARTNER), failures=())
     crossed = replace(asked, operator="crossover", partner=PARTNER)
     assert [*shown(problem, crossed, STABLE)] == ["h1", "p", "q", "w"]
-    assert [*shown(problem, asked, NAMING)] == ["h1", "p", "q", "w"]  # and is named further on
 
 
 def test_a_transcript_shows_what_its_turns_showed_and_led_to(problem: Problem) -> None:

@@ -54,9 +54,7 @@ ALONE = IslandSettings(
     migrants=5,
     topology={"policy": "ring"},
 )
-CLASSIC = PromptSettings(
-    layout="classic", history_tokens=2, growth_tokens=2, name_parent=False, align=False
-)
+CLASSIC = PromptSettings(layout="classic", history_tokens=2, growth_tokens=2, align=False)
 STABLE = replace(CLASSIC, layout="stable")
 TRANSCRIPT = replace(CLASSIC, layout="transcript")
 

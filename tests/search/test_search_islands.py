@@ -31,9 +31,7 @@ SETTINGS = SearchSettings(
     operators={"rewrite": 2.0, "diff": 1.0},
     mix={"policy": "fixed"},
 )
-PROMPTS = PromptSettings(
-    layout="stable", history_tokens=2, growth_tokens=2, name_parent=False, align=False
-)
+PROMPTS = PromptSettings(layout="stable", history_tokens=2, growth_tokens=2, align=False)
 TURBOEVOLVE = WIDTHS.read({"policy": "turboevolve"})
 ISLANDS = IslandSettings(
     count=1,

@@ -54,9 +54,7 @@ class Told:
                 migrants=1,
                 topology={"policy": "ring"},
             ),
-            prompts=PromptSettings(
-                layout=layout, history_tokens=9, growth_tokens=9, name_parent=False, align=False
-            ),
+            prompts=PromptSettings(layout=layout, history_tokens=9, growth_tokens=9, align=False),
             direction=Direction.MAXIMISE,
             seed=3,
             size=lambda _: 1,

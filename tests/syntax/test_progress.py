@@ -25,9 +25,7 @@ from engine.syntax.progress import cannot_continue, is_due
 pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")  # of programs made here
 
 ROOT = Path(__file__).resolve().parents[2]
-PROMPTS = PromptSettings(
-    layout="stable", history_tokens=0, growth_tokens=0, name_parent=False, align=False
-)
+PROMPTS = PromptSettings(layout="stable", history_tokens=0, growth_tokens=0, align=False)
 PROBLEM = replace(load_problem(Path(shipped()["signal"])), entry_point="f")
 PARENT = Candidate(
     id="p", program="import math\n\n\ndef f(x):\n    y = x\n    y = x\n    return y\n", score=0.5
