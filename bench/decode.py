@@ -5,20 +5,17 @@ infills of the model itself make. Each prompt is asked with every switch, each t
 first, with the same temperatures and seeds, so that a change of the machine's speed meets all:
 
 - ``off``: every child is decoded to its own end;
-- ``hopeless``: a child is aborted once ``Operator.is_hopeless`` says so, asked at each new line;
-- ``complete``: the same with ``Operator.is_complete``;
-- ``both``.
+- ``complete``: a child is aborted once ``Operator.is_complete`` says so, asked at each new line.
 
 ``evaluated`` is the share of children that parse, differ from their parent and read no undefined
-name. ``false_alarms`` counts children of ``off`` that parse though one of their starts was called
-hopeless. ``asking`` is the time spent in the operator's two questions, as a share of all.
+name. ``asking`` is the time spent in asking the operator, as a share of all.
 ``speed`` is children per second over that of ``off``, from the sums over all rounds, by the wall
 clock and by the process's CPU time, which other work on the machine disturbs less. It is that of
 one call at a time, which lasts as long as its longest child; where others' children fill the batch,
 ``tokens_saved`` is what counts. A first call warms the prefix cache and is not counted.
 
 Usage: python -m bench.decode [problem=signal] [operators=rewrite,diff,infill] [rounds=4] [k=8]
-       [switches=off,hopeless,complete,both] [variants=3] [max_tokens=512]
+       [switches=off,complete] [variants=3] [max_tokens=512]
 The last line printed is JSON.
 """
 
@@ -54,7 +51,7 @@ from engine.prompts import Operator, make_operators
 from engine.settings import RunSettings
 from engine.syntax import read
 
-SWITCHES = ("off", "hopeless", "complete", "both")
+SWITCHES = ("off", "complete")
 DEFAULTS = {
     "problem": "signal",
     "operators": "rewrite,diff,infill",
@@ -85,7 +82,6 @@ class Measured:
     tokens: int = 0
     evaluated: int = 0
     ended_early: int = 0
-    false_alarms: int = 0
     asking: float = 0.0
     wall: float = 0.0
     cpu: float = 0.0
@@ -117,9 +113,6 @@ def ask(model: LanguageModel, question: Question, *, switch: str) -> Measured:
         tokens=sum(child.generated_tokens for child in children),
         evaluated=sum(is_evaluated(question, child) for child in children),
         ended_early=sum(child.finish_reason == "abort" for child in children),
-        false_alarms=sum(is_false_alarm(question, child) for child in children)
-        if switch == "off"
-        else 0,
         asking=asking,
         wall=wall,
         cpu=cpu,
@@ -129,9 +122,7 @@ def ask(model: LanguageModel, question: Question, *, switch: str) -> Measured:
 def is_over(question: Question, text: str, switch: str) -> bool:
     """Whether a child that has ``text`` so far is ended."""
     asked: dict[str, Any] = {"parent": question.parent, "prompt": question.prompt, "text": text}
-    if switch in ("complete", "both") and question.operator.is_complete(**asked):
-        return True
-    return switch in ("hopeless", "both") and question.operator.is_hopeless(**asked)
+    return switch == "complete" and question.operator.is_complete(**asked)
 
 
 def child_program(question: Question, child: Generation) -> Program | None:
@@ -149,14 +140,6 @@ def is_evaluated(question: Question, child: Generation) -> bool:
     if program is None or parent is None:
         return False
     return program.key != parent.key and not program.undefined
-
-
-def is_false_alarm(question: Question, child: Generation) -> bool:
-    """Whether a child that parses would have been aborted as hopeless."""
-    if child_program(question, child) is None:
-        return False
-    starts = [child.text[: end + 1] for end, mark in enumerate(child.text) if mark == "\n"]
-    return any(is_over(question, start, "hopeless") for start in starts)
 
 
 def questions(
@@ -228,7 +211,6 @@ def figures(measured: Measured, off: Measured) -> dict[str, Any]:
         "tokens_saved": round(1 - measured.tokens / off.tokens, 4),
         "ended_early": round(measured.ended_early / measured.children, 4),
         "evaluated": round(measured.evaluated / measured.children, 4),
-        "false_alarms": measured.false_alarms,
         "asking": round(measured.asking / measured.wall, 5),
         "children_per_second": round(measured.children / measured.wall, 3),
         "speed": round(off.wall / measured.wall, 3),

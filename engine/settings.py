@@ -211,7 +211,7 @@ class PipelineSettings(Section):
         candidates: the most at the evaluators, above which no call is asked for; None for a number
             that follows from the evaluators'.
         adaptive: whether both limits follow what is waiting, and memory, up to these numbers.
-        end_early: whether a child is ended once its program is complete, or can't become one.
+        end_early: whether a child is ended once its program is complete.
     """
 
     overlap: Flag

@@ -84,7 +84,7 @@ class Schedule:
         step: the most seconds that a step of the model takes.
         verdict: the same of an evaluation that is not late.
         crashes: share of the evaluations that lose their evaluator.
-        hopeless: share of the answers' beginnings that are called hopeless.
+        ended: share of the answers' beginnings that are called complete.
         aborts: share of the children's steps in which the engine gives the child up.
         sessions: what ends each session but the last one: ``record`` or ``recorded`` for a death
             before or after an event is written, ``model`` for one in a step, or ``stop``.
@@ -96,7 +96,7 @@ class Schedule:
     step: float
     verdict: float
     crashes: float
-    hopeless: float
+    ended: float
     aborts: float
     sessions: tuple[str, ...]
 
@@ -205,7 +205,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         step=rng.choice([0.0, 0.0002, 0.001]),
         verdict=rng.choice([0.0, 0.001, 0.004, 0.02]),
         crashes=rng.choice([0.0, 0.1]),
-        hopeless=rng.choice([0.0, 0.05]),
+        ended=rng.choice([0.0, 0.05]),
         aborts=rng.choice([0.0, 0.02]),
         sessions=tuple(rng.choice(ends) for _ in range(rng.choice([0, 0, 1, 2, 4]))),
     )
@@ -302,7 +302,7 @@ def _loop(
     }
     for operator in operators.values():
         if isinstance(operator, Doubtful):
-            operator.share = schedule.hopeless
+            operator.share = schedule.ended
     with Timeline(folder / TIMELINE) as timeline, LatePool(schedule, rng, ring=bell.set) as pool:
         evolve(
             syntax=Inline(),
@@ -474,12 +474,13 @@ class Model:
 
 
 class Doubtful(Rewrite):
-    """Calls some beginnings of answers hopeless, whatever they are."""
+    """Calls some beginnings of answers complete, whatever they are."""
 
     share = 0.0
 
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        return digest(text)[0] < 256 * self.share
+    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
+        is_complete = super().is_complete(parent=parent, prompt=prompt, text=text)
+        return is_complete or digest(text)[0] < 256 * self.share
 
 
 class DoubtfulCrossover(Doubtful):

@@ -156,11 +156,9 @@ class Request:
         return Response(generation=generation, parsed=parsed, first=first, children=children)
 
     def is_over(self, text: str) -> bool:
-        """Whether an answer that begins with ``text`` has its program, or can't have one."""
-        operator, parent, prompt = self.operator, self.proposal.parent, self.prompt
-        return operator.is_complete(
-            parent=parent, prompt=prompt, text=text
-        ) or operator.is_hopeless(parent=parent, prompt=prompt, text=text)
+        """Whether nothing that follows ``text`` in an answer changes its program."""
+        parent, prompt = self.proposal.parent, self.prompt
+        return self.operator.is_complete(parent=parent, prompt=prompt, text=text)
 
     def child_id(self, index: int) -> str:
         """Return the id of a child."""

@@ -24,6 +24,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,9 @@ def allocate(
         direction: of the scores.
         seed: the run's; the same arguments give the same programs.
     """
+    best_first = partial(rank, direction=direction)
     ranked = [
-        sorted((candidates[row] for row in rows), key=lambda each: rank(each, direction))
+        sorted((candidates[row] for row in rows), key=best_first)
         for rows in clusters(vectors, k=islands, seed=seed)
     ]
     if not ranked:
@@ -72,27 +74,15 @@ def allocate(
     mixed = []
     for island in range(islands):
         own = ranked[island % len(ranked)]
+        others = [each for each in shared if each not in own]  # P \ C_i
+        evictable = len(own) - math.ceil(_share(elites, own))  # all but the top ceil(rho n_i)
+        # r_i = floor(d n_i)
+        exchanged = min(math.floor(_share(mixing, own)), len(others), evictable)
         rng = np.random.default_rng([seed, island, 0, _MIXING_STREAM])
-        programs = _mixed(own, shared, mixing=mixing, elites=elites, rng=rng)
-        mixed.append(tuple(sorted(programs, key=lambda each: rank(each, direction))))
+        drawn = rng.choice(len(others), size=exchanged, replace=False)
+        programs = [*own[: len(own) - exchanged], *(others[index] for index in drawn)]
+        mixed.append(tuple(sorted(programs, key=best_first)))
     return tuple(mixed)
-
-
-def _mixed(
-    own: Sequence[Candidate],
-    shared: Sequence[Candidate],
-    *,
-    mixing: float,
-    elites: float,
-    rng: np.random.Generator,
-) -> list[Candidate]:
-    """Return a cluster, given from the best to the worst, after copy-and-mix; section 3.3."""
-    ids = {each.id for each in own}
-    others = [each for each in shared if each.id not in ids]  # P \ C_i
-    evictable = len(own) - math.ceil(_share(elites, own))  # all but the top ceil(rho n_i)
-    exchanged = min(math.floor(_share(mixing, own)), len(others), evictable)  # r_i = floor(d n_i)
-    drawn = rng.choice(len(others), size=exchanged, replace=False)
-    return [*own[: len(own) - exchanged], *(others[index] for index in drawn)]
 
 
 def _share(ratio: float, own: Sequence[Candidate]) -> Fraction:

@@ -46,23 +46,20 @@ def seeds(
     """
     if not (reading.programs or reading.unusable):
         return []
-    refusals = {each: _refusal(each.program, problem, fits) for each in reading.programs}
-    pool = [each for each, reason in refusals.items() if reason is None]
-    evaluations = _evaluated(pool, evaluators)
-    valid = [
-        Candidate(id=each.name, program=each.program.text, score=score)
-        for each in pool
-        if (score := evaluations[each.name].score) is not None
-    ]
-    left_out = {
-        **reading.unusable,
-        **{each.name: reason for each, reason in refusals.items() if reason is not None},
-        **{
-            name: " ".join(f"{verdict.failure}: {verdict.message}".split())
-            for name, verdict in evaluations.items()
-            if verdict.score is None
-        },
-    }
+    left_out, pool = dict(reading.unusable), []
+    for each in reading.programs:
+        reason = _refusal(each.program, problem, fits)
+        if reason is None:
+            pool.append(each)
+        else:
+            left_out[each.name] = reason
+    evaluations, valid = _evaluated(pool, evaluators), []
+    for each in pool:
+        found = evaluations[each.name]
+        if found.score is None:
+            left_out[each.name] = " ".join(f"{found.failure}: {found.message}".split())
+        else:
+            valid.append(Candidate(id=each.name, program=each.program.text, score=found.score))
     for name, reason in left_out.items():
         _log.warning("pool: %s is left out: %s", name, reason)
     _log.info("pool: %d programs, %d with a score", len(pool), len(valid))

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.prompts.diff import plain_lines
-from engine.syntax.progress import cannot_continue
 
 _THINK, _THOUGHT = "<think>", "</think>"
 _BACKTICKS = re.compile(r"`{3,}")
@@ -84,12 +83,6 @@ class Answer:
     def is_complete(self) -> bool:
         """Whether the program block is closed, so that nothing that follows counts."""
         return self._block is not None and self._block.closed
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether the program block is not valid Python, however it goes on."""
-        block = self._block
-        return block is not None and cannot_continue(_written(block).lstrip())
 
 
 def _spoken(text: str, asked: str) -> str:

@@ -11,8 +11,8 @@ Does not cover the order of the blocks (``layouts.py``), the words of the reques
 retries: a block that does not apply fails the child.
 """
 
-import functools
 from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 from typing import ClassVar
 
 from engine.core import (
@@ -30,13 +30,12 @@ from engine.core import (
 )
 from engine.prompts.answer import Answer
 from engine.prompts.blocks import aligned
-from engine.prompts.diff import apply_blocks, is_lost, is_spent
+from engine.prompts.diff import apply_blocks
 from engine.prompts.layouts import Layout, fitted, make_layout
 from engine.prompts.operator import OPERATORS, Operator, Parsing, direction_in_words
 from engine.prompts.requests import Piece, request, score_in_words, shown
 from engine.settings import MOST_CHILDREN
 from engine.syntax import read
-from engine.syntax.progress import is_due
 
 _SCORE_TOKENS = 64  # enough for the digits of a score
 _SYSTEM = (
@@ -58,12 +57,12 @@ class ChatOperator(Operator):
     words_alone: ClassVar[str] = ""
     asks_with_parent = False  # see `Writer.asks_with_parent`
 
-    @functools.cached_property
+    @cached_property
     def _frame(self) -> ChatFrame:
         """Asked for late: a model without a chat template may still be used for infills."""
         return self._tokenizer.chat_frame(system=_SYSTEM)
 
-    @functools.cached_property
+    @cached_property
     def _layout(self) -> Layout:
         return make_layout(self._prompts, longest_parent=self.longest_parent)
 
@@ -152,24 +151,16 @@ class Rewrite(ChatOperator):
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what finds the program in the answer; see ``answer.py``."""
-        return functools.partial(
-            _rewritten, generation.text, _end(prompt), parent.program, self._problem.entry_point
-        )
-
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether the answer's program has an error that nothing behind it can mend."""
-        # A long text is not read anew at each of its lines.
-        return is_due(text.count("\n")) and self._answer(parent, prompt, text).is_broken
+        return partial(_rewritten, self._reader(parent, prompt), generation.text)
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the program's block is closed."""
-        return self._answer(parent, prompt, text).is_complete
+        return self._reader(parent, prompt)(text).is_complete
 
-    def _answer(self, parent: Candidate, prompt: Prompt, text: str) -> Answer:
-        asked = _end(prompt)
-        return Answer(
-            text, asked=asked, parent=parent.program, entry_point=self._problem.entry_point
-        )
+    def _reader(self, parent: Candidate, prompt: Prompt) -> partial[Answer]:
+        asked = prompt.blocks[-1].text if prompt.blocks else ""
+        entry_point = self._problem.entry_point
+        return partial(Answer, asked=asked, parent=parent.program, entry_point=entry_point)
 
 
 @OPERATORS.register("crossover")
@@ -209,24 +200,11 @@ class Diff(ChatOperator):
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what applies all blocks to the parent; there is no program if one does not."""
-        return functools.partial(_changed, parent.program, generation.text)
-
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether the first block does not apply, or a later one that has ended."""
-        return is_lost(parent.program, text)
-
-    def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether blocks apply and the one that is open does not."""
-        return is_spent(parent.program, text)
+        return partial(_changed, parent.program, generation.text)
 
 
-def _end(prompt: Prompt) -> str:
-    return prompt.blocks[-1].text if prompt.blocks else ""
-
-
-def _rewritten(text: str, asked: str, parent: str, entry_point: str) -> Sequence[Parsed]:
-    answer = Answer(text, asked=asked, parent=parent, entry_point=entry_point)
-    return (Parsed(program=first_program(answer.programs())),)
+def _rewritten(reader: partial[Answer], text: str) -> Sequence[Parsed]:
+    return (Parsed(program=first_program(reader(text).programs())),)
 
 
 def _changed(parent: str, answer: str) -> Sequence[Parsed]:

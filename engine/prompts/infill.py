@@ -14,11 +14,10 @@ Does not cover models that were trained to see what follows the gap (fill-in-the
 """
 
 import ast
-import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -42,7 +41,6 @@ from engine.prompts.requests import score_in_words
 from engine.syntax import parse, read, source_lines
 from engine.syntax.library import functions_of
 from engine.syntax.names import known_modules
-from engine.syntax.progress import cannot_continue
 from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
 from engine.syntax.sites import Site, SiteKind, find_sites
 
@@ -75,14 +73,14 @@ class Infill(Operator):
     bans = 0.5
     most_lines = 3
 
-    @functools.cached_property
+    @cached_property
     def _task(self) -> Block:
         statement = self._problem.statement.replace('"""', "'''")
         better = direction_in_words(self._problem)
         text = f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
         return self._blocks.make(Part.TASK, text)
 
-    @functools.cached_property
+    @cached_property
     def _layout(self) -> Layout:
         return make_layout(self._prompts, longest_parent=self.longest_parent)
 
@@ -141,15 +139,6 @@ class Infill(Operator):
         cut_off = generation.finish_reason != "stop"
         text, lines = generation.text.lstrip(" "), self.most_lines
         return partial(_filled, parent.program, prompt.gap, text, cut_off, lines)
-
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether the first of the lines that are written has an error."""
-        first, newline, _ = text.lstrip(" ").partition("\n")
-        gap = prompt.gap
-        if gap is None or not gap.whole_lines or not newline:
-            return False  # of an expression, any start that parses will do
-        ends_line = (gap.after + parent.program[gap.end :]).startswith("\n")
-        return ends_line and cannot_continue(parent.program[: gap.start] + gap.before + first)
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the completion has as many lines as are used of one."""

@@ -67,19 +67,12 @@ class Operator:
         """Return what parses a completion."""
         raise NotImplementedError
 
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        """Return whether the parsing finds no program in any completion that begins with ``text``.
-
-        Asked in the decoder's thread, at each new line of a completion that is still being written,
-        so it has to be quick. False says nothing.
-        """
-        return False
-
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether a completion that ends with ``text`` is as good as any that goes on.
 
         If it is, then every completion that begins with ``text`` is parsed to the same programs, or
-        to none, whatever its ``finish_reason``. Asked when `is_hopeless` is.
+        to none, whatever its ``finish_reason``. Asked in the decoder's thread, at each new line of
+        a completion that is still being written, so it has to be quick. False says nothing.
         """
         return False
 

@@ -47,8 +47,7 @@ _REQUEST = (
 class Verbalized(ChatOperator):
     """Asks for K whole programs in one answer.
 
-    No answer is hopeless, because a sound program may follow a broken one. None is complete before
-    the schema ends it.
+    None is complete before the schema ends it.
     """
 
     def compose(self, proposal: Proposal) -> Prompt:

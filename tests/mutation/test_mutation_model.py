@@ -194,7 +194,6 @@ def test_the_operator_shows_the_parent_and_takes_the_answer(model: MutationModel
         (found,) = operator.parsing(parent=asked.parent, prompt=prompt, generation=child)()
         assert found.program is not None and found.program.text == child.text
         assert not operator.is_complete(parent=asked.parent, prompt=prompt, text=child.text)
-        assert not operator.is_hopeless(parent=asked.parent, prompt=prompt, text="def (")
 
 
 @pytest.mark.parametrize("text", ["def f(:", "x = \0", "(" * 300])

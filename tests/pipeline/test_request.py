@@ -62,7 +62,7 @@ PROMPT = Prompt(
 
 
 class Echo:
-    """An operator that finds what begins with ``bad`` hopeless, and ``done`` complete."""
+    """An operator that finds what begins with ``done`` complete."""
 
     longest_parent = 100
 
@@ -71,10 +71,6 @@ class Echo:
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         return lambda: (Parsed(program=read(generation.text)),)
-
-    def is_hopeless(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
-        assert (parent, prompt) == (PARENT, PROMPT)
-        return text.startswith("bad")
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         assert (parent, prompt) == (PARENT, PROMPT)
@@ -145,7 +141,7 @@ def test_the_responses_of_one_that_was_dropped_are_not_read() -> None:
 
 
 def test_the_operator_says_when_a_child_is_over() -> None:
-    assert request().is_over("bad\n") and request().is_over("done\n")
+    assert request().is_over("done\n")
     assert not request().is_over("good\n")
 
 

@@ -133,8 +133,6 @@ def test_answers_are_read_as_those_of_a_rewrite(problem: Problem, asked: Proposa
     text = f"```python\n{program}```\n"
     assert operator.is_complete(parent=PARENT, prompt=prompt, text=text)
     assert not operator.is_complete(parent=PARENT, prompt=prompt, text=text[:-5])
-    hopeless = "```python\ndef f(x):\n    return )\n"
-    assert operator.is_hopeless(parent=PARENT, prompt=prompt, text=hopeless)
 
 
 def test_hostile_programs_and_messages_stay_in_their_blocks(problem: Problem) -> None:

@@ -188,7 +188,6 @@ def test_nothing_ends_an_answer_early(problem: Problem) -> None:
     prompt = operator.compose(PROPOSAL)
     for text in (listed(ONE), listed("def ("), '{"responses": [{"code": "def f(x):\n    )'):
         assert not operator.is_complete(parent=PARENT, prompt=prompt, text=text)
-        assert not operator.is_hopeless(parent=PARENT, prompt=prompt, text=text)
 
 
 @pytest.mark.parametrize("name", ["verbalized", "rewrite"])
