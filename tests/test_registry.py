@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from words import Words
+from words import STABLE, Words
 
 from engine import config
-from engine.core import Candidate, Generation, Proposal, UserError
-from engine.problem import load_problem
+from engine.core import Candidate, Generation, Proposal, Turn, UserError
+from engine.problem import load_problem, shipped
 from engine.prompts import OPERATORS, make_operators
 from engine.run import main
 from engine.search.parents import PARENTS
@@ -54,6 +55,7 @@ from functools import partial
 
 from engine.core import Block, Parsed, Part, Prompt
 from engine.prompts import Operator
+from engine.prompts.chat import Rewrite
 from engine.syntax import read
 
 
@@ -68,6 +70,10 @@ class Doubled(Operator):
 
     def parsing(self, *, parent, prompt, generation):
         return partial(more, parent.program, generation.index)
+
+
+class Shorter(Rewrite):
+    words = "Write a shorter one."
 
 
 def more(program, index):
@@ -155,6 +161,24 @@ def test_an_operator_from_outside_the_package_composes_and_parses(
     with SyntaxWorkers(count=1, cores=[*os.sched_getaffinity(0)]) as workers:
         (found,) = workers.submit(pickle.loads(pickle.dumps(work))).result()
     assert found.program is not None and found.program.text == "x = 1\n\nADDED_3 = 6\n"
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_request_from_outside_stands_in_a_conversation_as_any_other() -> None:
+    name = "outside_operators:Shorter"
+    (operator,) = make_operators(
+        [name],
+        problem=load_problem(Path(shipped()["signal"])),
+        tokenizer=Words(),
+        max_tokens=7,
+        prompts=replace(STABLE, layout="transcript"),
+    ).values()
+    first, parent = (Candidate(id=each, program=f"{each} = 1\n", score=0.5) for each in "ab")
+    turn = Turn(candidate=first, operator=name, failures=(), answer="b", answer_ids=(98,))
+    asked = Proposal(
+        iteration=1, parent=parent, history=(), operator=name, k=1, seed=1, lineage=(turn,)
+    )
+    assert operator.compose(asked).text.count("Write a shorter one.") == 2
 
 
 @pytest.mark.usefixtures("outside")
