@@ -75,9 +75,14 @@ def _first_verdict(
             f"the initial program of {problem.folder} is nested over {MAX_DEPTH} levels; flatten it"
         )
     cell = cell_of(program, evaluation, features=features)
-    verdict = Verdict(candidate=INITIAL, evaluation=evaluation, program=program.text, cell=cell)
-    _check_features(features, problem, verdict)
-    return verdict
+    if features is not None and cell is None:  # nothing could be a parent
+        values = measure(program, metrics=evaluation.metrics)
+        lacks = next(each.name for each in features if math.isnan(values.get(each.name, math.nan)))
+        raise UserError(
+            f"the initial program of {problem.folder} has no feature {lacks!r}; it has "
+            f"{', '.join(sorted(values))}: give one of them in problem.yaml"
+        )
+    return Verdict(candidate=INITIAL, evaluation=evaluation, program=program.text, cell=cell)
 
 
 def _room(
@@ -94,18 +99,6 @@ def _room(
             "model.max_model_len"
         )
     return lambda program: len(model.encode(program)) <= longest
-
-
-def _check_features(features: Sequence[Feature] | None, problem: Problem, verdict: Verdict) -> None:
-    """Refuse an archive in which the initial program has no cell: nothing could be a parent."""
-    if features is None or verdict.cell is not None:
-        return
-    values = measure(read(problem.initial_program), metrics=verdict.evaluation.metrics)
-    lacks = next(each.name for each in features if math.isnan(values.get(each.name, math.nan)))
-    raise UserError(
-        f"the initial program of {problem.folder} has no feature {lacks!r}; it has "
-        f"{', '.join(sorted(values))}: give one of them in problem.yaml"
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,7 +140,16 @@ def restore(
     cut_short = [call for call in whole.calls.values() if whole.missing(call)]
     state = RunState(
         history=RunHistory(direction=problem.direction),
-        search=_new_search(settings, problem, tokenizer),
+        search=Search(
+            settings=settings.search,
+            width=settings.width,
+            islands=settings.islands,
+            prompts=settings.prompts,
+            direction=problem.direction,
+            seed=settings.seed,
+            size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
+            features=archive_features(settings, problem),
+        ),
         workers=settings.evaluation.workers,
     )
     proposals: dict[int, Proposal] = {}
@@ -189,19 +191,6 @@ def archive_features(settings: RunSettings, problem: Problem) -> tuple[Feature, 
         settings.search.archive,
         initial_program=problem.initial_program,
         declared=problem.features,
-    )
-
-
-def _new_search(settings: RunSettings, problem: Problem, tokenizer: Tokenizer) -> Search:
-    return Search(
-        settings=settings.search,
-        width=settings.width,
-        islands=settings.islands,
-        prompts=settings.prompts,
-        direction=problem.direction,
-        seed=settings.seed,
-        size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
-        features=archive_features(settings, problem),
     )
 
 

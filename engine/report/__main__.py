@@ -24,7 +24,7 @@ from pathlib import Path
 from engine.arguments import Arguments, execute
 from engine.core import UserError
 from engine.report.analysis import ANALYSES, read_runs
-from engine.report.files import write_whole
+from engine.report.summary import write_whole
 
 _TOP = 5
 

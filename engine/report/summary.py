@@ -4,18 +4,20 @@ Covers: the figures that follow from a run's recorded history. Nothing is estima
 vLLM counted them, seconds as they were measured.
 """
 
+import contextlib
 import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 from engine.budget import Account, Limit
-from engine.core import INITIAL, Problem
+from engine.core import INITIAL, Problem, UserError
 from engine.report.clock import clock_use
-from engine.report.files import write_whole
 from engine.settings import RunSettings
 from engine.store import RunHistory
 from engine.timeline import TIMELINE
+
+_MOST_OF_NAME = 32  # characters of a name; with more, a temporary one could be too long
 
 
 def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -> dict[str, Any]:
@@ -93,8 +95,8 @@ def speculation(history: RunHistory) -> dict[str, Any]:
 
 def _best_known(problem: Problem) -> dict[str, Any] | None:
     comparable = [known for known in problem.known_scores if known.comparable]
-    comparable.sort(key=lambda known: problem.direction.key(known.score))
-    return {"score": comparable[0].score, "source": comparable[0].source} if comparable else None
+    best = min(comparable, key=lambda known: problem.direction.key(known.score), default=None)
+    return None if best is None else {"score": best.score, "source": best.source}
 
 
 def write_results(
@@ -122,3 +124,20 @@ def write_results(
     if history.best is not None:
         write_whole(folder / "best.py", history.program_of(history.best.candidate))
     return summary
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file in one step: at ``path`` is either the old file or the whole new one.
+
+    Raises:
+        UserError: it can't be written; the message names it.
+    """
+    partial = path.with_name(f".{path.name[:_MOST_OF_NAME]}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):  # nor could it be made then
+            partial.unlink(missing_ok=True)

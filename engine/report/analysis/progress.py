@@ -20,14 +20,15 @@ _AXES = {
 }
 """What each of the `Totals` is, in words."""
 
-Curve = list[tuple[Totals, float]]
-"""The scores that were a run's best, each from these totals on."""
+Curve = list[tuple[float, Totals]]
+"""The scores that were a run's best, each from these totals on; the initial one first."""
 
 
 def progress(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Follow the best score of each run, and of all of them together."""
-    curves = [_curve(run) for run in runs]
-    followed = list(zip(runs, curves, strict=True))
+    followed: list[tuple[RunRecord, Curve]] = [
+        (run, [(score, run.totals[name]) for name, score in run.bests.items()]) for run in runs
+    ]
     tables = {
         axis: Table(title=f"Best score so far against {words}", rows=_rows(axis, followed))
         for axis, words in _AXES.items()
@@ -36,26 +37,14 @@ def progress(runs: Sequence[RunRecord]) -> dict[str, Table]:
     points = [
         {"run": run.name, "best": best, **totals}
         for run, curve in followed
-        for totals, best in curve
+        for best, totals in curve
     ]
-    ends = [{"run": run.name, "best": curve[-1][1], **run.end} for run, curve in followed]
+    ends = [{"run": run.name, "best": curve[-1][0], **run.end} for run, curve in followed]
     return {
         **tables,
         "points": Table(title="When each run's best score changed", rows=points),
         "ends": Table(title="What each run has used, and reached", rows=ends),
     }
-
-
-def _curve(run: RunRecord) -> Curve:
-    """Return the points at which a run's best score changed, the initial one first."""
-    points: Curve = []
-    for candidate, totals in run.totals.items():
-        score = run.history.verdicts[candidate].score
-        if score is not None and (
-            not points or run.history.direction.better(score, than=points[-1][1])
-        ):
-            points.append((totals, score))
-    return points
 
 
 def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[str, Any]]:
@@ -66,7 +55,7 @@ def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[s
     rows = []
     for at in sorted(steps):
         reached = [
-            [score for totals, score in curve if totals[axis] <= at]
+            [score for score, totals in curve if totals[axis] <= at]
             for run, curve in followed
             if at <= run.end[axis]
         ]

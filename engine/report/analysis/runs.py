@@ -6,7 +6,7 @@ refusing logs whose events do not fit together. Does not cover what is made of t
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +81,7 @@ class RunRecord:
         history: what the log adds up to.
         trials: every child, in the order they were generated.
         totals: what had been used when each candidate's verdict came, the initial one's among them.
+        bests: the scores that were better than everything before, by candidate id.
         end: what was used in all.
         features: of its islands' archives; None for a run without.
     """
@@ -90,6 +91,7 @@ class RunRecord:
     history: RunHistory
     trials: Sequence[Trial]
     totals: Mapping[str, Totals]
+    bests: Mapping[str, float]
     end: Totals
     features: tuple[Feature, ...] | None
 
@@ -141,17 +143,17 @@ def record_of(
     history = RunHistory(direction=direction)
     account = Account(settings.budget, history)
     totals: dict[str, Totals] = {}
-    bests: set[str] = set()
+    bests: dict[str, float] = {}
     for recorded in events:
         try:
             check_follows(recorded.event, history)
         except ValueError as error:
             raise UserError(f"{name} is damaged: {error}; leave it out") from error
         history.fold(recorded)
-        if isinstance(recorded.event, Verdict):
-            totals[recorded.event.candidate] = _totals(account, history)
-            if history.best is recorded.event:
-                bests.add(recorded.event.candidate)
+        if isinstance(verdict := recorded.event, Verdict):
+            totals[verdict.candidate] = _totals(account, history)
+            if history.best is verdict and verdict.score is not None:
+                bests[verdict.candidate] = verdict.score
     if not history.sessions or INITIAL not in history.verdicts:
         raise UserError(f"{name} is damaged: its log has no beginning; leave it out")
     return RunRecord(
@@ -160,6 +162,7 @@ def record_of(
         history=history,
         trials=tuple(_trial(child, history, bests) for child in history.children.values()),
         totals=totals,
+        bests=bests,
         end=_totals(account, history),
         features=dimensions(
             settings.search.archive,
@@ -183,7 +186,7 @@ def _read(folder: Path) -> RunRecord:
     )
 
 
-def _trial(child: Child, history: RunHistory, bests: set[str]) -> Trial:
+def _trial(child: Child, history: RunHistory, bests: Collection[str]) -> Trial:
     parent, verdict = history.verdicts[child.parent].score, history.verdicts.get(child.id)
     gain = None
     if parent is not None and verdict is not None and verdict.score is not None:
