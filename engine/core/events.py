@@ -41,8 +41,26 @@ class Refusal(enum.StrEnum):
     BUDGET = "budget"  # the run's budget was reached first
 
 
+class _Event:
+    """What all events share. An event's kind and subject together are unique in a log.
+
+    Attributes:
+        KIND: its kind.
+        NAMED_BY: the fields that make up its subject.
+    """
+
+    __slots__ = ()
+    KIND: ClassVar[str]
+    NAMED_BY: ClassVar[tuple[str, ...]]
+
+    @property
+    def subject(self) -> str:
+        """What tells it from the others of its kind."""
+        return ".".join(str(getattr(self, name)) for name in self.NAMED_BY)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Session:
+class Session(_Event):
     """A process began to work on the run. Subject: its number, from 0.
 
     Attributes:
@@ -51,18 +69,15 @@ class Session:
         fingerprint: the problem's, at the first session's start.
     """
 
-    KIND: ClassVar[str] = "session"
+    KIND = "session"
+    NAMED_BY = ("number",)
     number: int
     engine: str
     fingerprint: str
 
-    @property
-    def subject(self) -> str:
-        return str(self.number)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class Call(_Event):
     """A prompt is about to be sent, or was sent on a guess that came true. Subject: the iteration.
 
     Attributes:
@@ -82,7 +97,8 @@ class Call:
         repairs: of a repair: id of the failed attempt at changing the parent.
     """
 
-    KIND: ClassVar[str] = "call"
+    KIND = "call"
+    NAMED_BY = ("iteration",)
     iteration: int
     island: int
     parent: str
@@ -100,13 +116,9 @@ class Call:
     partner: str | None = None
     repairs: str | None = None
 
-    @property
-    def subject(self) -> str:
-        return str(self.iteration)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Child:
+class Child(_Event):
     """A child was generated. Subject: its id, ``iteration.index``.
 
     Attributes:
@@ -121,7 +133,8 @@ class Child:
         probability: that the model gave for it; None if it gave none.
     """
 
-    KIND: ClassVar[str] = "child"
+    KIND = "child"
+    NAMED_BY = ("id",)
     id: str
     iteration: int
     index: int
@@ -140,10 +153,6 @@ class Child:
     probability: float | None = None
 
     @property
-    def subject(self) -> str:
-        return self.id
-
-    @property
     def place(self) -> Place:
         """Where it stands among the others."""
         return self.iteration, self.index, self.id
@@ -155,7 +164,7 @@ class Child:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seed:
+class Seed(_Event):
     """The run begins with this program of a pool too; its verdict follows. Subject: its id.
 
     Attributes:
@@ -164,7 +173,8 @@ class Seed:
         islands: numbers of the islands that begin with it, if it has a score.
     """
 
-    KIND: ClassVar[str] = "seed"
+    KIND = "seed"
+    NAMED_BY = ("candidate",)
     number: int
     source: str
     program: str
@@ -175,13 +185,9 @@ class Seed:
         """Its id as a candidate."""
         return f"pool.{self.number}"
 
-    @property
-    def subject(self) -> str:
-        return self.candidate
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
+class Verdict(_Event):
     """A candidate was evaluated. Subject: its id.
 
     Attributes:
@@ -191,15 +197,12 @@ class Verdict:
             program without a cell, and in a run without archives.
     """
 
-    KIND: ClassVar[str] = "verdict"
+    KIND = "verdict"
+    NAMED_BY = ("candidate",)
     candidate: str
     evaluation: Evaluation
     program: str | None = None
     cell: tuple[int, ...] | None = None
-
-    @property
-    def subject(self) -> str:
-        return self.candidate
 
     @property
     def score(self) -> float | None:
@@ -208,7 +211,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GivenUp:
+class GivenUp(_Event):
     """A call that was begun on a guess was given up. Subject: ``iteration.attempt``.
 
     Attributes:
@@ -223,7 +226,8 @@ class GivenUp:
         llm_seconds: seconds of the engine that its children took.
     """
 
-    KIND: ClassVar[str] = "given_up"
+    KIND = "given_up"
+    NAMED_BY = ("iteration", "attempt")
     iteration: int
     attempt: int
     island: int
@@ -233,13 +237,9 @@ class GivenUp:
     cached_prompt_tokens: int
     llm_seconds: float
 
-    @property
-    def subject(self) -> str:
-        return f"{self.iteration}.{self.attempt}"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SwitchedOff:
+class SwitchedOff(_Event):
     """A cheap stage ranks too badly to go on screening. As an event, its subject is its name.
 
     Attributes:
@@ -250,16 +250,13 @@ class SwitchedOff:
         pairs: fully evaluated candidates that the estimate rests on.
     """
 
-    KIND: ClassVar[str] = "switched_off"
+    KIND = "switched_off"
+    NAMED_BY = ("stage",)
     stage: str
     iteration: int
     correlation: float
     error: float
     pairs: int
-
-    @property
-    def subject(self) -> str:
-        return self.stage
 
 
 Event = Session | Seed | Call | Child | Verdict | SwitchedOff | GivenUp

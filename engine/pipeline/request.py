@@ -220,12 +220,7 @@ class Request:
 def _nothing(generation: Generation) -> Generation:
     """Return what a child has of a completion that is recorded with another one."""
     return dataclasses.replace(
-        generation,
-        text="",
-        token_ids=(),
-        prompt_tokens=0,
-        cached_prompt_tokens=0,
-        llm_seconds=0.0,
+        generation, text="", token_ids=(), prompt_tokens=0, cached_prompt_tokens=0, llm_seconds=0.0
     )
 
 

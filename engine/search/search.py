@@ -41,7 +41,6 @@ from engine.search.archive import Elites
 from engine.search.choice import Choice, chance_of
 from engine.search.island import Island
 from engine.search.population import REPAIR, Population
-from engine.search.roster import Roster
 from engine.search.widths import IterationOutcome, WidthSettings
 from engine.search.window import Window, best_that_fit
 from engine.settings import IslandSettings, PromptSettings, SearchSettings
@@ -207,14 +206,6 @@ class Search:
     def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
         """Return why a child would not be worth an evaluation; see `Population.refusal`."""
         return self._population.refusal(program, parent=parent)
-
-    def eligible(self, island: int) -> Roster:
-        """Return whom an island's parents are chosen from.
-
-        Raises:
-            ValueError: there is no such island.
-        """
-        return self._island(island).eligible
 
     def programs(self, island: int) -> list[Candidate | Pending]:
         """Return an island's candidates and its own programs without a verdict.

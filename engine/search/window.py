@@ -23,6 +23,7 @@ Covers: who joins and who stays. Does not cover how programs look in a prompt, o
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from engine.core import Candidate, Direction
 from engine.search.roster import best_of, normalised
@@ -31,26 +32,25 @@ DIVERSITY = 0.5
 """Weight of being different, against being good, when the window is compacted; from 0 to 1."""
 
 
+@dataclass(kw_only=True)
 class Window:
-    """The programs shown; `advance` it once for each iteration that is over."""
+    """The programs shown; `advance` it once for each iteration that is over.
 
-    def __init__(
-        self, *, kept: int, growth: int, size: Callable[[str], int], direction: Direction
-    ) -> None:
-        """Start empty.
+    Attributes:
+        kept: the most that the window holds after a compaction, in the unit of ``size``.
+        growth: by how much it may then grow.
+        size: of a program's text.
+        direction: of the scores.
+        shown: the programs.
+        compactions: how many there were.
+    """
 
-        Args:
-            kept: the most that the window holds after a compaction, in the unit of ``size``.
-            growth: by how much it may then grow.
-            size: of a program's text.
-            direction: of the scores.
-        """
-        self._kept = kept
-        self._growth = growth
-        self._size = size
-        self._direction = direction
-        self.shown: tuple[Candidate, ...] = ()
-        self.compactions = 0
+    kept: int
+    growth: int
+    size: Callable[[str], int]
+    direction: Direction
+    shown: tuple[Candidate, ...] = ()
+    compactions: int = 0
 
     def advance(self, candidates: Sequence[Candidate]) -> None:
         """Take in the valid children of the iteration that is over now.
@@ -59,13 +59,13 @@ class Window:
         compaction keeps or is better than the worst program shown. Any other child teaches nothing
         new. A program that is too long for any compaction does not join.
         """
-        if not candidates or not self._kept:
+        if not candidates or not self.kept:
             return
-        best = best_of(candidates, self._direction)
-        if self._size(best.program) > self._kept or (self.shown and not self._is_news(best)):
+        best = best_of(candidates, self.direction)
+        if self.size(best.program) > self.kept or (self.shown and not self._is_news(best)):
             return
         self.shown += (best,)
-        if self._sizes(self.shown) > self._kept + self._growth:
+        if self._sizes(self.shown) > self.kept + self.growth:
             self.shown = self._compacted()
             self.compactions += 1
 
@@ -73,9 +73,9 @@ class Window:
         scores = {each.score for each in self.shown}
         if candidate.score in scores:
             return False
-        if self._sizes((*self.shown, candidate)) <= self._kept:
+        if self._sizes((*self.shown, candidate)) <= self.kept:
             return True
-        return any(self._direction.better(candidate.score, than=score) for score in scores)
+        return any(self.direction.better(candidate.score, than=score) for score in scores)
 
     def _compacted(self) -> tuple[Candidate, ...]:
         """Return the best program and those that are good and unlike the others that stay.
@@ -84,9 +84,9 @@ class Window:
         the program with the largest (1 - w) s + w d, s its score from 0 (worst) to 1 (best) and d
         its smallest distance from those chosen, w = `DIVERSITY`. What stays keeps its order.
         """
-        scores = dict(zip(self.shown, normalised(self.shown, self._direction), strict=True))
-        chosen = [best_of(self.shown, self._direction)]
-        room = self._kept - self._size(chosen[0].program)
+        scores = dict(zip(self.shown, normalised(self.shown, self.direction), strict=True))
+        chosen = [best_of(self.shown, self.direction)]
+        room = self.kept - self.size(chosen[0].program)
         left = [each for each in self.shown if each is not chosen[0]]
         lines = {each: _lines(each.program) for each in self.shown}
         distance = {each: 1.0 for each in left}
@@ -95,13 +95,13 @@ class Window:
                 distance[each] = min(distance[each], _distance(lines[each], lines[chosen[-1]]))
             pick = max(left, key=lambda e: (1 - DIVERSITY) * scores[e] + DIVERSITY * distance[e])
             left.remove(pick)
-            if self._size(pick.program) <= room:
+            if self.size(pick.program) <= room:
                 chosen.append(pick)
-                room -= self._size(pick.program)
+                room -= self.size(pick.program)
         return tuple(each for each in self.shown if each in chosen)
 
     def _sizes(self, candidates: Sequence[Candidate]) -> int:
-        return sum(self._size(each.program) for each in candidates)
+        return sum(self.size(each.program) for each in candidates)
 
 
 def _lines(program: str) -> frozenset[str]:
@@ -114,11 +114,7 @@ def _distance(lines: frozenset[str], others: frozenset[str]) -> float:
 
 
 def best_that_fit(
-    candidates: Sequence[Candidate],
-    *,
-    room: int,
-    size: Callable[[str], int],
-    direction: Direction,
+    candidates: Sequence[Candidate], *, room: int, size: Callable[[str], int], direction: Direction
 ) -> tuple[Candidate, ...]:
     """Return the best candidates, the worst of them first, up to the first that does not fit.
 

@@ -33,12 +33,7 @@ class SpeculativeCalls:
     """`Calls`, and guesses of those that come after them; an `engine.loop.Generator`."""
 
     def __init__(
-        self,
-        calls: Calls,
-        *,
-        settings: RunSettings,
-        reader: Reader,
-        allowance: Allowance,
+        self, calls: Calls, *, settings: RunSettings, reader: Reader, allowance: Allowance
     ) -> None:
         """Begin without a guess.
 

@@ -37,21 +37,6 @@ CREATE TABLE events (
     body TEXT NOT NULL,     -- JSON
     UNIQUE (kind, subject)
 );
-CREATE VIEW candidates AS  -- for people with a SQL prompt
-    SELECT v.subject AS id, v.body ->> '$.evaluation.score' AS score,
-           v.body ->> '$.evaluation.failure' AS failure,
-           v.body ->> '$.evaluation.message' AS message, c.body ->> 'operator' AS operator,
-           c.body ->> 'parent' AS parent,
-           coalesce(c.body ->> '$.program.text', v.body ->> 'program') AS program
-    FROM events v LEFT JOIN events c ON c.kind = 'child' AND c.subject = v.subject
-    WHERE v.kind = 'verdict' ORDER BY v.seq;
-CREATE VIEW calls AS
-    SELECT body ->> 'iteration' AS iteration, body ->> 'parent' AS parent,
-           body ->> 'operator' AS operator, count(*) AS children,
-           sum(body ->> 'prompt_tokens') AS prompt_tokens,
-           sum(body ->> 'cached_prompt_tokens') AS cached_prompt_tokens,
-           1.0 * sum(body ->> 'cached_prompt_tokens') / sum(body ->> 'prompt_tokens') AS hit_rate
-    FROM events WHERE kind = 'child' GROUP BY iteration, parent, operator ORDER BY iteration;
 """
 _KINDS: Mapping[str, type[Event]] = {kind.KIND: kind for kind in get_args(Event)}
 

@@ -130,15 +130,3 @@ def test_what_seldom_improves_is_told_from_what_never_does() -> None:
         mix.tell(iteration, share=0.125 if name == "b" and used["b"] % 4 == 0 else 0.0)
         used[name] += 1
     assert used["b"] > 1.5 * used["a"] > 20  # and goes on trying the other
-
-
-def test_rewards_that_are_none_are_refused() -> None:
-    mix = KlUcb(EVEN)
-    mix.begin(3, "a")
-    for share in (-0.1, 1.1, math.nan):
-        with pytest.raises(ValueError, match="must be from 0 to 1"):
-            mix.tell(3, share=share)
-    mix.tell(3, share=0.5)
-    for iteration in (3, 4):
-        with pytest.raises(ValueError, match=f"iteration {iteration} has not begun, or was told"):
-            mix.tell(iteration, share=0.5)

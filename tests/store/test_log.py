@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import signal
 import sqlite3
 import subprocess
@@ -17,7 +16,7 @@ from engine.core import INITIAL, Evaluation, Failure, Refusal, UserError
 from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run, read_log
 from engine.syntax import read
 
-EMPTIED = "DROP VIEW candidates; DROP VIEW calls; DROP TABLE events"
+EMPTIED = "DROP TABLE events"
 SESSION = Session(number=0, engine="0", fingerprint="f")
 FIRST = Verdict(
     candidate=INITIAL, evaluation=Evaluation(score=0.1 + 0.2, failure=None), program="x = '½'\n"
@@ -251,22 +250,6 @@ def test_a_damaged_event_is_reported_with_the_file(folder: Path, change: str) ->
         list(log.events())
 
 
-def test_people_can_ask_for_candidates_in_sql(folder: Path) -> None:
-    odd = Evaluation(
-        score=0.1 + 0.2, failure=None, metrics={"inf": float("inf"), "nan": float("nan")}
-    )
-    with EventLog(folder) as log:
-        log.append(child("0.0"))
-        log.append(Verdict(candidate="0.0", evaluation=odd))
-        log.commit()
-    with sqlite3.connect(folder / "run.db") as db:
-        rows = db.execute("SELECT id, score, operator, parent, program FROM candidates").fetchall()
-    assert rows == [
-        (INITIAL, 0.1 + 0.2, None, None, "x = '½'\n"),
-        ("0.0", 0.1 + 0.2, "infill", INITIAL, "x = 0.0\n"),
-    ]
-
-
 def sql(path: Path, statements: str) -> None:
     db = sqlite3.connect(path)
     db.executescript(statements)
@@ -278,19 +261,6 @@ def test_a_folder_that_cannot_be_written_is_refused(folder: Path) -> None:
     (folder / "run.lock").mkdir()
     with pytest.raises(UserError, match="can't be written"):
         EventLog(folder)
-
-
-def test_people_can_ask_for_the_hit_rate_of_each_call_in_sql(folder: Path) -> None:
-    cold = dataclasses.replace(child("1.0"), prompt_tokens=12, cached_prompt_tokens=0)
-    with EventLog(folder, session=0) as log:
-        for each in (child("2.0"), cold, child("1.1")):
-            log.append(each)
-        log.commit()
-    with contextlib.closing(sqlite3.connect(folder / "run.db")) as db:
-        rows = db.execute(
-            "SELECT iteration, children, prompt_tokens, cached_prompt_tokens, hit_rate FROM calls"
-        ).fetchall()
-    assert rows == [(1, 2, 22, 9, 9 / 22), (2, 1, 10, 9, 0.9)]
 
 
 def test_a_log_is_read_while_another_process_writes_it_and_left_as_it_was(tmp_path: Path) -> None:

@@ -47,9 +47,6 @@ class Mix:
         Args:
             iteration: of the call.
             share: of its children that are better than their parent, from 0 to 1.
-
-        Raises:
-            ValueError: no such call has begun that was not told.
         """
 
 

@@ -73,10 +73,6 @@ class KlUcb(Mix):
 
     def tell(self, iteration: int, *, share: float) -> None:
         """Add the reward of a call; see `Mix.tell`."""
-        if not 0 <= share <= 1:
-            raise ValueError(f"share is {share}; it must be from 0 to 1")
-        if iteration not in self._open:
-            raise ValueError(f"iteration {iteration} has not begun, or was told before")
         self._rewards[self._open.pop(iteration)] += share
 
 

@@ -45,13 +45,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from engine.core import Candidate, Direction
-from engine.search.parents import (
-    PARENTS,
-    Draw,
-    ParentOutcome,
-    ParentPolicy,
-    ParentSettings,
-)
+from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
 from engine.search.race import winner
 from engine.search.roster import hashes_of, rank
 from engine.section import Number, Share, require, section

@@ -30,13 +30,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents import (
-    PARENTS,
-    Draw,
-    ParentOutcome,
-    ParentPolicy,
-    ParentSettings,
-)
+from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
 from engine.search.roster import best_of, ranks, scores_of
 from engine.section import Number, section
 

@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents import (
-    PARENTS,
-    Draw,
-    ParentOutcome,
-    ParentPolicy,
-    ParentSettings,
-)
+from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
 from engine.search.race import winner
 from engine.search.roster import hashes_of, scores_of
 from engine.section import Number, section

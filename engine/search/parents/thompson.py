@@ -41,13 +41,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from engine.core import Candidate, Direction
-from engine.search.parents import (
-    PARENTS,
-    Draw,
-    ParentOutcome,
-    ParentPolicy,
-    ParentSettings,
-)
+from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
 from engine.search.race import hashes_of, uniforms
 from engine.search.roster import scaled
 from engine.section import section
