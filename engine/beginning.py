@@ -18,7 +18,6 @@ from engine.parts import Parts
 from engine.pipeline import RunState
 from engine.pool import PoolReading, seeds
 from engine.prompts import Operator, Tokenizer
-from engine.search.choice import Choice
 from engine.search.features import cell_of, dimensions, measure
 from engine.search.search import Search
 from engine.settings import RunSettings
@@ -166,14 +165,7 @@ def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dic
         call.iteration: state.search.recall(
             call.iteration,
             island=call.island,
-            choice=Choice(
-                parent=call.parent,
-                rule=call.rule,
-                operator=call.operator,
-                k=call.k,
-                partner=call.partner,
-                repairs=call.repairs,
-            ),
+            choice=call,
             ahead=tuple(Pending(id=each, program=whole.program_of(each)) for each in call.ahead),
         )
         for call in calls

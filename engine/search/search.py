@@ -153,7 +153,7 @@ class Search:
         return self.recall(iteration, island=island, choice=choice, ahead=ahead)
 
     def recall(
-        self, iteration: int, *, island: int, choice: Choice, ahead: tuple[Pending, ...] = ()
+        self, iteration: int, *, island: int, choice: Choice | Call, ahead: tuple[Pending, ...] = ()
     ) -> Proposal:
         """Return the proposal of an island's iteration whose call was recorded.
 
@@ -162,7 +162,7 @@ class Search:
         Args:
             iteration: its number.
             island: its number.
-            choice: what the call was made for.
+            choice: what the call was made for; the recorded call says it.
             ahead: candidates of the island that it shows and that were not admitted yet.
 
         Raises:

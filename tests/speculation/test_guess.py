@@ -23,7 +23,7 @@ from engine.inference import CallMisses
 from engine.pipeline import Request
 from engine.pipeline.request import spread
 from engine.prompts import Parsing
-from engine.speculation.guess import Guess
+from engine.speculation.calls import Guess
 from engine.store import GivenUp
 from engine.syntax import read
 
