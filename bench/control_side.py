@@ -222,11 +222,6 @@ class StandInFanOut:
         """Asked for by versions before this one, which are measured too."""
         return tuple(map(str, self._answers))
 
-    @property
-    def is_running(self) -> bool:
-        """See `Children.is_running`."""
-        return bool(self._answers or self._finished)
-
     def advance(self) -> bool:
         """Write a token of each child; return whether there are more."""
         self._token += 1

@@ -98,8 +98,9 @@ def ask(model: LanguageModel, question: Question, *, switch: str) -> Measured:
     fan = model.fanout(token_ids=question.prompt.token_ids, sampling=question.sampling)
     asking, lines = 0.0, [0] * len(question.sampling)
     children: list[Generation] = []
-    while fan.is_running:
-        children += fan.step()
+    while fan.indices:
+        model.step()
+        children += fan.take()
         began = time.perf_counter()
         for index, text in fan.texts().items():
             if text.count("\n") > lines[index]:

@@ -35,10 +35,6 @@ class TableFan:
     def indices(self) -> tuple[int, ...]:
         return tuple(self._written)
 
-    @property
-    def is_running(self) -> bool:
-        return bool(self._written or self._finished)
-
     def texts(self) -> Mapping[int, str]:
         return {index: self._text(index) for index in self._written}
 

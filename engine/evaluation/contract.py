@@ -12,6 +12,7 @@ Does not cover: whether the values are allowed or good; that is the problem's ``
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import contains
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,11 @@ def check_contract(cases: Sequence[Case]) -> None:
 
 def packed_size(case: Case) -> int:
     """Return the most bytes that `pack` makes for ``case``."""
-    return sum(_array_size(spec) for spec in case.outputs.values())
+    size = 0
+    for spec in case.outputs.values():
+        longest = [lengths[-1] for lengths in map(_allowed, spec.shape)]
+        size += math.prod(longest) * np.dtype(spec.dtype).itemsize + _LENGTH_BYTES * len(longest)
+    return size
 
 
 def pack(returned: object, case: Case) -> bytes:
@@ -109,12 +114,6 @@ def _allowed(dimension: int | range) -> range:
     return dimension if isinstance(dimension, range) else range(dimension, dimension + 1)
 
 
-def _fits(shape: tuple[int, ...], spec: ArraySpec) -> bool:
-    return len(shape) == len(spec.shape) and all(
-        length in _allowed(dimension) for length, dimension in zip(shape, spec.shape, strict=True)
-    )
-
-
 def _named(spec: ArraySpec) -> str:
     """Return the shape that ``spec`` asks for, as it is written in messages."""
     names = [
@@ -122,11 +121,6 @@ def _named(spec: ArraySpec) -> str:
         for lengths in map(_allowed, spec.shape)
     ]
     return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
-
-
-def _array_size(spec: ArraySpec) -> int:
-    longest = [lengths[-1] for lengths in map(_allowed, spec.shape)]
-    return math.prod(longest) * np.dtype(spec.dtype).itemsize + _LENGTH_BYTES * len(longest)
 
 
 def _declared_values(returned: object, case: Case) -> list[Any]:
@@ -156,16 +150,17 @@ def _convert(value: Any, spec: ArraySpec, where: str) -> bytes:
     if array.dtype.kind not in NUMERIC_KINDS:
         held = f"dtype {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise ContractError(f"{where} holds {held}, expected {spec.dtype}")
-    if not _fits(array.shape, spec):
+    allowed = [_allowed(dimension) for dimension in spec.shape]
+    if len(array.shape) != len(allowed) or not all(map(contains, allowed, array.shape)):
         raise ContractError(f"{where} has shape {array.shape}, expected {_named(spec)}")
     _check_finite(array, spec, where)
     converted = array if array.dtype == spec.dtype else _lossless(array, spec, where)
-    lengths = [
+    opens = [
         length.to_bytes(_LENGTH_BYTES, "little")
-        for length, dimension in zip(array.shape, spec.shape, strict=True)
-        if len(_allowed(dimension)) > 1
+        for length, lengths in zip(array.shape, allowed, strict=True)
+        if len(lengths) > 1
     ]
-    return b"".join([*lengths, converted.tobytes()])
+    return b"".join([*opens, converted.tobytes()])
 
 
 def _lossless(array: Array, spec: ArraySpec, where: str) -> Array:

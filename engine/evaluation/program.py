@@ -88,11 +88,11 @@ def _compile(text: str) -> Any:
 def _describe(error: BaseException) -> bytes:
     if isinstance(error, MemoryError):
         failure = Failure.MEMORY
-    elif isinstance(error, ContractError):
-        failure = Failure.OUTPUT
     else:
-        failure = Failure.ERROR
+        failure = Failure.OUTPUT if isinstance(error, ContractError) else Failure.ERROR
     try:
+        if isinstance(error, ContractError | _NoEntryPoint):
+            return _raised(failure, str(error)[:_TEXT_CHARACTERS], "")
         return _raised(failure, _message(error), _traceback(error))
     except BaseException:  # an exception's own methods may raise, or memory may still be short
         return _raised(failure, type(error).__name__, "")
@@ -104,8 +104,6 @@ def _raised(failure: Failure, *texts: str) -> bytes:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, ContractError | _NoEntryPoint):
-        return str(error)[:_TEXT_CHARACTERS]
     line = _line(error)
     text = str(error.msg if isinstance(error, SyntaxError) else error)[:_TEXT_CHARACTERS]
     kind = type(error).__name__
@@ -123,8 +121,6 @@ def _line(error: BaseException) -> int | None:
 
 
 def _traceback(error: BaseException) -> str:
-    if isinstance(error, ContractError | _NoEntryPoint):
-        return ""
     step: TracebackType | None = error.__traceback__
     while step is not None and step.tb_frame.f_code.co_filename != FILENAME:
         step = step.tb_next  # leave out the frames of this file

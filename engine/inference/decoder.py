@@ -181,7 +181,7 @@ class Decoder:
             for generation in call.fan.take()
         ]
         if finished:
-            self._calls = {n: call for n, call in self._calls.items() if call.fan.is_running}
+            self._calls = {n: call for n, call in self._calls.items() if call.fan.indices}
             with self._change:
                 self._finished += finished
             self._notify()

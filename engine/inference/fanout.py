@@ -16,10 +16,9 @@ _BANNED = -100.0  # the lowest logit bias that vLLM takes
 class FanOut:
     """The K children of one prompt; made by `LanguageModel.fanout`.
 
-    Call `step` as long as `is_running`, or iterate to get the children in the order they finish.
-    Several fan-outs may be in the engine at once: a step of one is a step of all, and each keeps
-    its own children until `take` or `step` hands them out. A caller that stops earlier must call
-    `close`.
+    Step the model as long as there are `indices`, or iterate to get the children in the order they
+    finish. Several fan-outs may be in the engine at once: a step is one of all, and each keeps its
+    own children until `take` hands them out. A caller that stops earlier must call `close`.
     """
 
     def __init__(
@@ -54,24 +53,15 @@ class FanOut:
 
     def __iter__(self) -> Iterator[Generation]:
         """Step until every child was handed out."""
-        while self.is_running:
-            yield from self.step()
+        while self._running:
+            self._step()
+            yield from self.take()
+        yield from self.take()
 
     @property
     def indices(self) -> tuple[int, ...]:
         """Numbers of the children that are still generated."""
         return tuple(self._running.values())
-
-    @property
-    def is_running(self) -> bool:
-        """Whether there is a child that was not handed out yet."""
-        return bool(self._running or self._finished)
-
-    def step(self) -> list[Generation]:
-        """Run the engine for one step; return the children that finished, most often none."""
-        if self._running and not self._finished:
-            self._step()
-        return self.take()
 
     def take(self) -> list[Generation]:
         """Return the children that finished since the last time, without running the engine."""

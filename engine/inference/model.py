@@ -44,10 +44,6 @@ class Children(Protocol):
     def indices(self) -> tuple[int, ...]:
         """Numbers of the children that are still generated."""
 
-    @property
-    def is_running(self) -> bool:
-        """Whether there is a child that was not handed out yet."""
-
     def take(self) -> list[Generation]:
         """Return the children that finished since the last time."""
 

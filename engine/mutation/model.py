@@ -46,11 +46,6 @@ class MutationFanOut:
         """Numbers of the children that are not written."""
         return tuple(self._running)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether there is a child that was not handed out yet."""
-        return bool(self._running or self._finished)
-
     def begin(self) -> Callable[[], None]:
         """Begin to write all children; return what waits for them."""
         running, self._running = self._running, {}

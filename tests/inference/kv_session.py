@@ -58,8 +58,9 @@ def ask(model: LanguageModel, text: str, *, fault: tuple[int, int] | None = None
     )
     children: list[Generation] = []
     steps = 0
-    while fan.is_running:
-        children += fan.step()
+    while fan.indices:
+        model.step()
+        children += fan.take()
         steps += 1
         if steps == 3 and fault is not None:
             os.kill(*fault)

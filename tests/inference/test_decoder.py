@@ -185,8 +185,8 @@ def test_closing_in_mid_flight_leaves_the_engine_usable(
     fan = model.fanout(
         token_ids=model.encode(LIST), sampling=[sampling(max_tokens=5, banned=endless)]
     )
-    while fan.is_running:
-        fan.step()
+    while fan.indices:
+        model.step()
         steps += 1
     assert steps == 5
     model.forget()  # no request holds any of the cache
@@ -287,7 +287,7 @@ def test_what_ends_the_thread_is_raised_where_children_are_awaited(
             assert raised.value is error
         decoder.submit(2, iteration=0, token_ids=[1], sampling=lines(3), is_over=never)  # to nobody
     assert table.steps == 1
-    assert not table.fans[0].is_running
+    assert not table.fans[0].indices
 
 
 def test_a_prompt_that_the_engine_refuses_is_such_an_error(timeline: Timeline) -> None:
@@ -349,7 +349,7 @@ def test_a_closed_decoder_has_ended_its_thread_and_its_calls(timeline: Timeline)
     bell.collect(decoder, 1)
     decoder.close()
     decoder.close()
-    assert not table.fans[0].is_running
+    assert not table.fans[0].indices
     assert not [thread for thread in threading.enumerate() if thread.name == "decoder"]
 
 

@@ -47,8 +47,9 @@ def test_children_come_one_by_one_as_they_finish(
         sampling=[sampling(seed, max_tokens=n, banned=endless) for seed, n in enumerate(lengths)],
     )
     steps: list[list[Generation]] = []
-    while fan.is_running:
-        steps.append(fan.step())
+    while fan.indices:
+        model.step()
+        steps.append(fan.take())
     assert [[child.index for child in step] for step in steps if step] == [[1], [3], [2], [0]]
     finished = {child.index: child for step in steps for child in step}
     assert [finished[i].generated_tokens for i in range(4)] == lengths
@@ -97,10 +98,10 @@ def test_abort_ends_one_child_at_once(model: LanguageModel, endless: tuple[int, 
         token_ids=model.encode(STORY),
         sampling=[sampling(seed, max_tokens=10, banned=endless) for seed in range(3)],
     )
-    fan.step()
-    fan.step()
+    model.step()
+    model.step()
     fan.abort(1)
-    (aborted,) = fan.step()
+    (aborted,) = fan.take()
     assert (aborted.index, aborted.finish_reason, aborted.generated_tokens) == (1, "abort", 2)
     assert aborted.prompt_tokens == len(model.encode(STORY))
     rest = list(fan)
@@ -109,7 +110,7 @@ def test_abort_ends_one_child_at_once(model: LanguageModel, endless: tuple[int, 
         (2, "length", 10),
     }
     fan.abort(1)  # once more, after its end: nothing
-    assert not fan.is_running
+    assert not fan.indices
 
 
 def test_a_child_aborted_before_its_first_token_counts_nothing(model: LanguageModel) -> None:
@@ -126,17 +127,18 @@ def test_close_in_mid_flight_leaves_the_engine_usable(
         token_ids=model.encode(STORY),
         sampling=[sampling(seed, max_tokens=200, banned=endless) for seed in range(4)],
     )
-    left.step()
+    model.step()
     left.close()
-    assert not left.is_running
+    assert not left.indices
     assert list(left) == []
     fan = model.fanout(
         token_ids=model.encode(COUNTING), sampling=[sampling(max_tokens=5, banned=endless)]
     )
     steps = 0
     children: list[Generation] = []
-    while fan.is_running:
-        children += fan.step()
+    while fan.indices:
+        model.step()
+        children += fan.take()
         steps += 1
     assert [child.generated_tokens for child in children] == [5]
     assert steps == 5
