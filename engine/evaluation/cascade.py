@@ -6,7 +6,6 @@ A failure at any stage is final. Does not cover who goes on (``screen.py``) or r
 """
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -100,14 +99,12 @@ class Cascade:
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return the final verdicts that are in, in the order in which they were reached.
 
-        Waits up to ``timeout`` seconds (None: for ever) for the first one; returns an empty list
-        at once when nothing is in flight.
+        Waits up to ``timeout`` seconds (None: for ever) for the next verdict of any stage, until
+        one is final; returns an empty list at once when nothing is in flight.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
         verdicts: list[tuple[str, Evaluation]] = []
         while not verdicts and self._submissions:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            finished = self._pool.completed(timeout=left)
+            finished = self._pool.completed(timeout=timeout)
             if not finished:
                 break
             for candidate_id, evaluation in finished:

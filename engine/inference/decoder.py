@@ -5,8 +5,7 @@ and `Decoder.abort` never wait for the engine. The thread makes one step after t
 there is anything to decode. `Decoder.completed` returns the children that are done, of any call.
 All calls share one batch.
 
-The engine has no locks, so commands are queued and done between two steps. The one lock here guards
-two lists and is held for microseconds.
+The engine has no locks, so commands are queued and done between two steps.
 
 Does not cover what is asked, or what becomes of a child: ``engine.loop``.
 """
@@ -15,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Self
 
 from engine.core import Generation
@@ -56,11 +56,9 @@ class Decoder:
         self._model = model
         self._timeline = timeline
         self._notify = notify
-        self._change = threading.Condition()
-        self._commands: list[Callable[[], None]] = []
-        self._finished: list[tuple[int, Generation]] = []
+        self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()  # None: the end
+        self._finished: SimpleQueue[tuple[int, Generation]] = SimpleQueue()
         self._error: BaseException | None = None
-        self._closing = False
         self._in_flight = 0
         self._calls: dict[int, _Call] = {}  # the thread's own
         sys.setswitchinterval(_SWITCH_SECONDS)
@@ -97,7 +95,7 @@ class Decoder:
             self._calls[call] = _Call(fan=fan, iteration=iteration, is_over=is_over)
 
         self._in_flight += len(sampling)
-        self._do(begin)
+        self._commands.put(begin)
 
     def abort(self, call: int) -> None:
         """End all children of a call; they come from `completed` with what they have."""
@@ -108,7 +106,7 @@ class Decoder:
                 for index in each.fan.indices:
                     each.fan.abort(index)
 
-        self._do(end)
+        self._commands.put(end)
 
     def completed(self) -> list[tuple[int, Generation]]:
         """Return the children that are done since the last time, each with its call.
@@ -116,18 +114,15 @@ class Decoder:
         Raises:
             BaseException: what ended the thread.
         """
-        with self._change:
-            if self._error is not None:
-                raise self._error
-            finished, self._finished = self._finished, []
+        if self._error is not None:
+            raise self._error
+        finished = [self._finished.get() for _ in range(self._finished.qsize())]
         self._in_flight -= len(finished)
         return finished
 
     def close(self) -> None:
         """End the thread after the step it is in, abort what is left; idempotent."""
-        with self._change:
-            self._closing = True
-            self._change.notify()
+        self._commands.put(None)
         self._thread.join()
         for call in self._calls.values():
             call.fan.close()
@@ -139,33 +134,25 @@ class Decoder:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _do(self, command: Callable[[], None]) -> None:
-        with self._change:
-            self._commands.append(command)
-            self._change.notify()
-
     def _work(self) -> None:
         try:
-            while (commands := self._next_commands()) is not None:
-                for command in commands:
-                    command()
-                if self._calls:
-                    self._step()
+            while self._do_commands():
+                self._step()
         except BaseException as error:  # raised again by `completed`, in the thread that waits
-            with self._change:
-                self._error = error
+            self._error = error
             self._notify()
 
-    def _next_commands(self) -> list[Callable[[], None]] | None:
-        """Return the commands to do before the next step; None at the end.
+    def _do_commands(self) -> bool:
+        """Do what was asked for since the last step; return whether there is a next one.
 
         Waits while there is neither a command nor anything to decode.
         """
-        with self._change:
-            while not (self._commands or self._calls or self._closing):
-                self._change.wait()
-            commands, self._commands = self._commands, []
-            return None if self._closing else commands
+        while not self._calls or not self._commands.empty():
+            command = self._commands.get()
+            if command is None:
+                return False
+            command()
+        return True
 
     def _step(self) -> None:
         if any(call.fan.indices for call in self._calls.values()):
@@ -175,15 +162,13 @@ class Decoder:
                 self._model.step()
             for call in self._calls.values():
                 _end_early(call)
-        finished = [
-            (number, generation)
-            for number, call in self._calls.items()
-            for generation in call.fan.take()
-        ]
+        finished = False
+        for number, call in self._calls.items():
+            for generation in call.fan.take():
+                self._finished.put((number, generation))
+                finished = True
         if finished:
             self._calls = {n: call for n, call in self._calls.items() if call.fan.indices}
-            with self._change:
-                self._finished += finished
             self._notify()
 
 

@@ -48,19 +48,16 @@ def find_weights(settings: ModelSettings) -> Path:
             f"model path {settings.path!r} does not exist; give model.path a folder with weights "
             "in Hugging Face's layout, or a hub id such as Qwen/Qwen3.5-27B-FP8"
         )
-    return _in_hub_cache(settings.path)
-
-
-def _in_hub_cache(model_id: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(model_id, local_files_only=True))
+        return Path(snapshot_download(settings.path, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as error:
         raise UserError(
-            f"model {model_id!r} is not on this machine, and a run makes no connection; download "
-            f"it first (`hf download {model_id}`), or give model.path=DIR, or use model=smollm2"
+            f"model {settings.path!r} is not on this machine, and a run makes no connection; "
+            f"download it first (`hf download {settings.path}`), or give model.path=DIR, or use "
+            "model=smollm2"
         ) from error
 
 
