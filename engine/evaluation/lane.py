@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 
 import engine
@@ -92,9 +93,7 @@ class Lane:
         self._lock = threading.Lock()
         self._stopped = False
         self._zygote: _Zygote | None = None
-        self._started = threading.Event()
-        self._missing_walls: Mapping[str, str] | None = None
-        self._refusal = ""
+        self._first: Future[Mapping[str, str]] = Future()  # the walls that the first zygote lacks
         self.record: Callable[[float], None] = lambda seconds: None
         """Called after each verdict with the wall seconds of the program's run."""
         self.strict = False
@@ -117,18 +116,19 @@ class Lane:
                 zygote = self._zygote = _Zygote(self._setup, self._folder)
             missing = zygote.wait_ready()
             zygote.socket.sendall(self._rehearsal)
-            self._missing_walls = missing
+            if not self._first.done():
+                self._first.set_result(missing)
             if self.strict and missing:
                 raise NotStarted(f"its sandbox lacks a wall, {', '.join(missing)}")
-        except (NotStarted, OSError) as error:
+        except Exception as error:  # whoever waits for the first zygote must get an answer
             self.drop()
-            if self._stopped:
-                raise NotStarted("evaluator: it was closed") from error
-            self._refusal = f"evaluator: a zygote did not start: {error}"
-            _log.warning("%s", self._refusal)
-            raise NotStarted(self._refusal) from error
-        finally:
-            self._started.set()
+            why = "it was closed" if self._stopped else f"a zygote did not start: {error}"
+            refusal = NotStarted(f"evaluator: {why}")
+            if not self._stopped:
+                _log.warning("%s", refusal)
+            if not self._first.done():
+                self._first.set_exception(refusal)
+            raise refusal from error
         return zygote.socket.fileno()
 
     def drop(self) -> None:
@@ -156,10 +156,7 @@ class Lane:
         Raises:
             NotStarted: there was none to be had; the text says why.
         """
-        self._started.wait()
-        if self._missing_walls is None:
-            raise NotStarted(self._refusal)
-        return self._missing_walls
+        return self._first.result()
 
     def stop(self) -> None:
         """Kill the zygote for good, from any thread."""

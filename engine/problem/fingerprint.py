@@ -34,11 +34,13 @@ def fingerprint(folder: Path, data: Path | None) -> str:
     Raises:
         UserError: a file can't be read.
     """
-    parts = {f"folder/{path.relative_to(folder)}": path for path in _own_files(folder)}
+    own = [*folder.glob("[!.]*"), *(folder / "data").rglob("*")]
+    parts = {f"folder/{path.relative_to(folder)}": path for path in own if path.is_file()}
     parts |= {f"module/{name}": path for name, path in _imported_modules(folder).items()}
     if data is not None:
         root = data if data.is_dir() else data.parent
-        parts |= {f"data/{path.relative_to(root)}": path for path in _files(data)}
+        given = data.rglob("*") if data.is_dir() else [data]
+        parts |= {f"data/{path.relative_to(root)}": path for path in given if path.is_file()}
     digest = hashlib.sha256()
     for name, path in sorted(parts.items()):
         try:
@@ -48,18 +50,6 @@ def fingerprint(folder: Path, data: Path | None) -> str:
             raise UserError(f"{path} can't be read: {error}") from error
         digest.update(name.encode() + b"\0" + content)
     return digest.hexdigest()
-
-
-def _own_files(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.is_file() and not path.name.startswith("."):
-            yield path
-    if (folder / "data").is_dir():
-        yield from _files(folder / "data")
-
-
-def _files(data: Path) -> list[Path]:
-    return [path for path in data.rglob("*") if path.is_file()] if data.is_dir() else [data]
 
 
 def _imported_modules(folder: Path) -> dict[str, Path]:
