@@ -11,7 +11,7 @@ import bisect
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,20 +38,18 @@ class _Record:
     audited: bool
 
 
+@dataclass(kw_only=True, slots=True)
 class Screen:
     """The population's scores at one cheap stage, and the decisions that follow from them."""
 
-    def __init__(
-        self, *, stage: str, direction: Direction, settings: CascadeSettings, seed: int
-    ) -> None:
-        self._stage = stage
-        self._direction = direction
-        self._settings = settings
-        self._seed = seed
-        self._records: list[_Record] = []
-        self._known: set[str] = set()
-        self._checked = -math.inf
-        self._off: SwitchedOff | None = None
+    stage: str
+    direction: Direction
+    settings: CascadeSettings
+    seed: int
+    _records: list[_Record] = field(default_factory=list, init=False)
+    _known: set[str] = field(default_factory=set, init=False)
+    _checked: float = field(default=-math.inf, init=False)
+    _off: SwitchedOff | None = field(default=None, init=False)
 
     def tell(
         self, candidate: str, *, iteration: int, proxy: float, full: float | None, audited: bool
@@ -77,16 +75,16 @@ class Screen:
         scores, the ceil(keep n)-th best. None (all go on) while n is below `FEWEST_SCORES`, or if
         all are to be kept.
         """
-        scores = [record.proxy for record in self._before(iteration)[-self._settings.window :]]
-        if len(scores) < FEWEST_SCORES or self._settings.keep >= 1:
+        scores = [record.proxy for record in self._before(iteration)[-self.settings.window :]]
+        if len(scores) < FEWEST_SCORES or self.settings.keep >= 1:
             return None
-        scores.sort(reverse=self._direction is Direction.MAXIMISE)
-        return scores[math.ceil(self._settings.keep * len(scores)) - 1]
+        scores.sort(reverse=self.direction is Direction.MAXIMISE)
+        return scores[math.ceil(self.settings.keep * len(scores)) - 1]
 
     def audits(self, candidate: str) -> bool:
         """Return whether this candidate, if it is rejected, is fully evaluated anyway."""
-        digest = hashlib.sha256(f"{self._seed}/{self._stage}/{candidate}".encode()).digest()
-        return int.from_bytes(digest[:8], "big") < self._settings.audit * 2**64
+        digest = hashlib.sha256(f"{self.seed}/{self.stage}/{candidate}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < self.settings.audit * 2**64
 
     def switched_off(self, iteration: int) -> SwitchedOff | None:
         """Return what switched this stage off before ``iteration``, if anything did.
@@ -133,9 +131,9 @@ class Screen:
         audits = [place for place, record in enumerate(pairs) if record.audited]
         if len(audits) < FEWEST_AUDITS:
             return None
-        start = min(len(pairs) - WINDOWS * self._settings.window, audits[-FEWEST_AUDITS])
+        start = min(len(pairs) - WINDOWS * self.settings.window, audits[-FEWEST_AUDITS])
         pairs = pairs[max(0, start) :]
-        weights = [1 / self._settings.audit if record.audited else 1.0 for record in pairs]
+        weights = [1 / self.settings.audit if record.audited else 1.0 for record in pairs]
         correlation = rank_correlation(
             [record.proxy for record in pairs],
             [record.full for record in pairs if record.full is not None],
@@ -144,10 +142,10 @@ class Screen:
         if correlation is None:
             return None
         error = upward_error(correlation, weights)
-        if correlation + error >= self._settings.correlation_min:
+        if correlation + error >= self.settings.correlation_min:
             return None
         return SwitchedOff(
-            stage=self._stage,
+            stage=self.stage,
             iteration=iteration,
             correlation=correlation,
             error=error,
@@ -156,7 +154,7 @@ class Screen:
 
     def _looks(self, iteration: int) -> list[int]:
         """Return the iterations up to this one before which another ``window`` pairs are full."""
-        completing = self._pairs(iteration)[self._settings.window - 1 :: self._settings.window]
+        completing = self._pairs(iteration)[self.settings.window - 1 :: self.settings.window]
         return sorted({record.iteration + 1 for record in completing})
 
     def _pairs(self, iteration: int) -> list[_Record]:

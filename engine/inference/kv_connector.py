@@ -16,6 +16,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -41,6 +42,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
 class ServerHealth:
     """What one engine knows of its server.
 
@@ -50,13 +52,16 @@ class ServerHealth:
 
     A server of our own that was given up is killed: if it is only slow, it would otherwise go on
     writing into blocks of a GPU's memory that the engine has given to others.
+
+    Attributes:
+        pid: of a server of our own.
+        adapters: of LMCache's, which talk to the server.
+        given_up: whether the engine goes on without it.
     """
 
-    def __init__(self, *, pid: int | None) -> None:
-        """``pid``: of a server of our own."""
-        self._pid = pid
-        self._adapters: list[Any] = []
-        self.given_up = False
+    pid: int | None
+    adapters: list[Any] = field(default_factory=list)
+    given_up: bool = False
 
     def reached_by(self, adapter: Any) -> None:
         """Note an adapter of LMCache's that talks to the server, and bound what it waits."""
@@ -64,7 +69,7 @@ class ServerHealth:
         # Its heartbeat would find a failure no sooner than the next request does, and would
         # bring a server back that was given up.
         adapter._ensure_heartbeat_started = lambda: None
-        self._adapters.append(adapter)
+        self.adapters.append(adapter)
 
     def give_up(self, reason: object) -> None:
         """Go on without the server from now on."""
@@ -72,10 +77,10 @@ class ServerHealth:
             return
         self.given_up = True
         _log.warning("the LMCache server failed (%s); the run goes on without it", reason)
-        if self._pid is not None:
+        if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-        for adapter in self._adapters:
+                os.kill(self.pid, signal.SIGKILL)
+        for adapter in self.adapters:
             events = getattr(adapter, "_health_events", None)  # a scheduler's; a worker has one
             for event in [adapter._health_event] if events is None else events.values():
                 event.clear()  # LMCache's own way to say that there is no server

@@ -27,8 +27,8 @@ problem sees it. Data files lie beside it or in a folder ``data``.
 A folder ``pool`` beside them may hold programs to begin with (``engine.pool``). They decide no
 score.
 
-`folder` loads one, with `declaration` for ``problem.yaml``, `evaluator` for ``evaluator.py``, and
-`fingerprint` for what decides its scores. Does not cover: running candidates
+`folder` loads one, with `declaration` for ``problem.yaml`` and `fingerprint` for what decides its
+scores. Does not cover: running candidates
 (``engine.evaluation``) and configuration (``engine.config``).
 """
 

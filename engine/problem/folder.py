@@ -1,15 +1,28 @@
-"""Loading a problem: its folder becomes a `Problem`."""
+"""Loading a problem: its folder becomes a `Problem`, with the trusted code in ``evaluator.py``."""
 
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from engine.core import Direction, Feature, Problem, UserError
-from engine.problem.declaration import read, read_declaration
-from engine.problem.evaluator import open_evaluator, read_stages
+from engine.core import Case, Direction, Feature, Problem, Stage, UserError
+from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
 
 FILES = ("problem.yaml", "statement.md", "initial.py", "evaluator.py")
 POOL = "pool"
 """The folder of a problem's own pool."""
+FULL = "full"
+"""Name of every problem's last stage."""
+
+RESERVED = "cascade"
+"""No stage may have this name: ``engine.evaluation.cascade`` has metrics of its own under it."""
 
 
 def shipped() -> dict[str, Path]:
@@ -38,7 +51,7 @@ def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
     if data is not None and not data.exists():
         raise UserError(f"data {data} does not exist; give data=PATH of a file or a folder")
     declared = read_declaration(folder / "problem.yaml")
-    evaluator = open_evaluator(folder, data)
+    evaluator = _open_evaluator(folder, data)
     initial_program = read(folder / "initial.py")
     try:
         compile(initial_program, str(folder / "initial.py"), "exec")
@@ -49,7 +62,7 @@ def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
         folder=folder,
         statement=read(folder / "statement.md").strip(),
         initial_program=initial_program,
-        stages=read_stages(evaluator, folder / "evaluator.py"),
+        stages=_read_stages(evaluator, folder / "evaluator.py"),
         fingerprint=fingerprint(folder, data),
         **declared,
     )
@@ -69,3 +82,87 @@ def read_features(folder: Path) -> tuple[Feature, ...]:
     """Return the features that the problem in ``folder`` names, as `read_direction`."""
     features: tuple[Feature, ...] = read_declaration(folder / "problem.yaml")["features"]
     return features
+
+
+def _open_evaluator(folder: Path, data: Path | None) -> Any:
+    """Return what has the functions of a problem: the module, or what its ``with_data`` returns.
+
+    Raises:
+        UserError: it can't be imported, lacks a function, or the data are not what it reads.
+    """
+    module = _import_evaluator(folder)
+    path = folder / "evaluator.py"
+    opener = getattr(module, "with_data", None)
+    if opener is None and data is not None:
+        raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
+    with _said_in_a_line(f"{path}: with_data() failed"):
+        evaluator = module if opener is None else opener(data)
+    for function in ("cases", "score"):
+        if not callable(getattr(evaluator, function, None)):
+            raise UserError(f"{path} has no function {function}(); see engine/problem/__init__.py")
+    return evaluator
+
+
+def _import_evaluator(folder: Path) -> ModuleType:
+    """Import ``folder`` as a package of a name of its own, and return its module ``evaluator``."""
+    package = f"brood_problem_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+    _forget(package)
+    spec = ModuleSpec(package, loader=None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules[package] = importlib.util.module_from_spec(spec)
+    importlib.invalidate_caches()  # the folder may have changed since it was last looked at
+    try:
+        return importlib.import_module(f"{package}.evaluator")
+    except Exception as error:
+        _forget(package)
+        lost = error.name if isinstance(error, ModuleNotFoundError) else None
+        is_neighbour = bool(lost) and (folder / f"{lost}.py").is_file()
+        advice = f"; import it as a neighbour, from .{lost} import ..." if is_neighbour else ""
+        raise UserError(
+            f"{folder / 'evaluator.py'} can't be imported: {type(error).__name__}: "
+            f"{one_line(error)}{advice}"
+        ) from error
+
+
+def _forget(package: str) -> None:
+    """Let no module of an earlier import of this folder be taken for today's."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
+def _read_stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
+    """Return the stages of what `_open_evaluator` returned; ``path`` is for the messages.
+
+    Raises:
+        UserError: they can't be had, or are no stages with cases.
+    """
+    with _said_in_a_line(f"{path}: its cases can't be had"):
+        screens = tuple(evaluator.screens()) if hasattr(evaluator, "screens") else ()
+        cases = tuple(evaluator.cases())
+    if not all(isinstance(screen, Stage) for screen in screens):
+        raise UserError(f"{path}: screens() must return engine.core.Stage values")
+    stages = (*screens, Stage(name=FULL, cases=cases, score=evaluator.score))
+    for stage in screens:
+        name: object = stage.name
+        if not isinstance(name, str) or not name.isidentifier() or name == RESERVED:
+            must_be = f"it must be an identifier other than {RESERVED}"
+            raise UserError(f"{path}: a stage has the name {name!r}; {must_be}")
+        if not callable(stage.score):
+            raise UserError(f"{path}: stage {name} has no function for its score")
+    if len({stage.name for stage in stages}) < len(stages):
+        raise UserError(f"{path}: two stages have one name; the last one's is {FULL!r}")
+    for stage in stages:
+        if not stage.cases or not all(isinstance(case, Case) for case in stage.cases):
+            raise UserError(f"{path}: cases() must return engine.core.Case values, at least one")
+    return stages
+
+
+@contextmanager
+def _said_in_a_line(what: str) -> Iterator[None]:
+    """Make any error of a problem's code one that the user can read."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{what}: {type(error).__name__}: {one_line(error)}") from error
