@@ -97,6 +97,13 @@ def repeat(call: Callable[[], Evaluation], *, seconds: float) -> list[tuple[floa
     return results
 
 
+def evaluate(pool: EvaluatorPool, program: str) -> Evaluation:
+    """Return the verdict on a program, by a pool that has nothing else to do."""
+    pool.submit(candidate_id="program", program=program)
+    ((_, evaluation),) = pool.completed(timeout=None)
+    return evaluation
+
+
 def rate(pool: EvaluatorPool, program: str, *, seconds: float, workers: int) -> float:
     """Return the evaluations per second of a pool whose queue is kept full for ``seconds``."""
     names = map(str, itertools.count())
@@ -130,9 +137,9 @@ def measure(problem: Problem, *, seconds: float, rounds: int) -> dict[str, Any]:
             rate(pool, program, seconds=0, workers=WARM_UPS * workers)
         for _ in range(rounds):
             turn = seconds / rounds
-            sandbox.append(repeat(lambda: one.evaluate(program), seconds=0.35 * turn))
+            sandbox.append(repeat(lambda: evaluate(one, program), seconds=0.35 * turn))
             plain.append(process.ask(program=program, seconds=0.2 * turn)["seconds"])
-            floor += [t for t, _ in repeat(lambda: one.evaluate(EMPTY), seconds=0.05 * turn)]
+            floor += [t for t, _ in repeat(lambda: evaluate(one, EMPTY), seconds=0.05 * turn)]
             rates["worker"].append(rate(one, program, seconds=0.2 * turn, workers=1))
             rates["machine"].append(rate(every, program, seconds=0.2 * turn, workers=CORES))
     return _figures(problem, sandbox, plain, floor, rates) | {
@@ -228,7 +235,7 @@ def _compare_program(
         for name, call in measures.items():
             rates[name].append(call())
     middle = {name: statistics.median(values) for name, values in rates.items()}
-    score = one.evaluate(program).score
+    score = evaluate(one, program).score
     scores = [
         other.ask(mode="single", program=program, seconds=0, way=way)["score"] for way in WAYS
     ]
@@ -253,7 +260,7 @@ def _compare_endless(problem: Problem, pool: EvaluatorPool, other: HelperProcess
     """Evaluate an endless loop and then good programs, on both sides; see the module's text."""
     programs = [ENDLESS] + [CONVOLUTION] * AFTER
     began = time.perf_counter()
-    ours = [pool.evaluate(program).score for program in programs]
+    ours = [evaluate(pool, program).score for program in programs]
     seconds = time.perf_counter() - began
     result: dict[str, Any] = {
         "programs_after": AFTER,

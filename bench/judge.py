@@ -83,7 +83,8 @@ class Judge:
             program = connection.recv_bytes(_LONGEST).decode()
         except (EOFError, OSError, UnicodeDecodeError):
             return  # a search that was ended while it asked
-        evaluation = self._pool.evaluate(program)
+        self._pool.submit(candidate_id="program", program=program)
+        ((_, evaluation),) = self._pool.completed(timeout=None)
         with self._changed:
             first = self._judged[0].evaluation if self._judged else evaluation
             self._judged.append(Judged(at=time.monotonic(), program=program, evaluation=evaluation))

@@ -14,7 +14,6 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -24,7 +23,7 @@ from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
 from engine.evaluation.lane import Lane, NotStarted
-from engine.evaluation.verdict import crashed, groups
+from engine.evaluation.verdict import groups
 from engine.evaluation.warmth import warmth_for_all, warmth_for_one
 from engine.evaluation.wire import encode_cases, sealed_input
 from engine.scratch import make_scratch, remove_stale
@@ -37,7 +36,6 @@ WALLS = ("files", "calls", "network", "mounts", "limits")
 """The walls round a candidate, by the names under which a missing one is told."""
 
 _SCRATCH = "brood-workers-"  # begins the name of a pool's own folder for temporary files
-_CLOSED = "evaluator: it was closed"
 _log = logging.getLogger(__name__)
 
 
@@ -77,9 +75,8 @@ class EvaluatorPool:
             raise UserError(f"{problem.folder / 'evaluator.py'}: {error}") from error
         self._change = threading.Condition()
         self._tickets = itertools.count()
-        self._awaited: dict[int, str | Future[Evaluation]] = {}
+        self._awaited: dict[int, str] = {}  # candidates by their tickets
         self._finished: list[tuple[str, Evaluation]] = []
-        self._in_flight = 0
         self._announce: Callable[[], object] = lambda: None
         self._stages = len(problem.stages)
         with ExitStack() as resources:
@@ -132,7 +129,7 @@ class EvaluatorPool:
     def in_flight(self) -> int:
         """Programs submitted whose verdict `completed` has not returned yet."""
         with self._change:
-            return self._in_flight
+            return len(self._awaited) + len(self._finished)
 
     def check_walls(self, *, strict: bool) -> None:
         """Wait until the workers are warm, and say which walls round a candidate are missing.
@@ -157,15 +154,6 @@ class EvaluatorPool:
         standing = [wall for wall in WALLS if wall not in missing]
         _log.info("walls of the sandbox: %s", ", ".join(standing))
 
-    def evaluate(self, program: str) -> Evaluation:
-        """Return the verdict of the full evaluation of ``program``, waiting for it."""
-        future: Future[Evaluation] = Future()
-        try:
-            self._put(program, self._stages - 1, 0, future)
-        except RuntimeError:
-            return crashed(_CLOSED)
-        return future.result()
-
     def submit(
         self, *, candidate_id: str, program: str, stage: int | None = None, order: int = 0
     ) -> None:
@@ -185,7 +173,13 @@ class EvaluatorPool:
         which = self._stages - 1 if stage is None else stage
         if not 0 <= which < self._stages:
             raise ValueError(f"Expected a stage from 0 to {self._stages - 1} but it is {which}")
-        self._put(program, which, order, candidate_id)
+        data = program.encode(errors="surrogatepass")
+        with self._change:
+            if self._workers is None:
+                raise RuntimeError("the evaluator pool is closed")
+            ticket = next(self._tickets)
+            self._awaited[ticket] = candidate_id
+            self._workers.submit(ticket=ticket, stage=which, order=order, program=data)
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return all verdicts since the last call, in the order in which they were reached.
@@ -195,10 +189,9 @@ class EvaluatorPool:
         """
         with self._change:
             self._change.wait_for(
-                lambda: self._finished or not self._in_flight or self._workers is None, timeout
+                lambda: self._finished or not self._awaited or self._workers is None, timeout
             )
             finished, self._finished = self._finished, []
-            self._in_flight -= len(finished)
             return finished
 
     def close(self) -> None:
@@ -212,14 +205,8 @@ class EvaluatorPool:
         for lane in self._lanes:
             lane.stop()
         workers.close()
-        with self._change:
-            dropped = list(self._awaited.values())
-            self._awaited.clear()
-            self._finished.clear()
-            self._in_flight = 0
-        for awaits in dropped:
-            if isinstance(awaits, Future):
-                awaits.set_result(crashed(_CLOSED))
+        self._awaited.clear()
+        self._finished.clear()
         self._resources.close()
 
     def __enter__(self) -> Self:
@@ -228,26 +215,10 @@ class EvaluatorPool:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _put(
-        self, program: str, stage: int, order: int, awaits: "str | Future[Evaluation]"
-    ) -> None:
-        """Queue a program; its verdict goes to `completed` under a name, or to one who waits."""
-        with self._change:
-            if self._workers is None:
-                raise RuntimeError("the evaluator pool is closed")
-            data = program.encode(errors="surrogatepass")
-            ticket = next(self._tickets)
-            self._awaited[ticket] = awaits
-            self._in_flight += isinstance(awaits, str)
-            self._workers.submit(ticket=ticket, stage=stage, order=order, program=data)
-
     def _deliver(self, ticket: int, evaluation: Evaluation) -> None:
         with self._change:
-            awaits = self._awaited.pop(ticket, None)  # None: the pool was closed meanwhile
-            if isinstance(awaits, str):
-                self._finished.append((awaits, evaluation))
-                self._change.notify_all()
-        if isinstance(awaits, Future):
-            awaits.set_result(evaluation)
-        elif awaits is not None:
-            self._announce()
+            if self._workers is None:
+                return
+            self._finished.append((self._awaited.pop(ticket), evaluation))
+            self._change.notify_all()
+        self._announce()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from processes import descendants, entries, eventually
+from verdicts import evaluate
 
 from engine.core import Evaluation, Failure
 from engine.evaluation import EvaluatorPool
@@ -129,7 +130,7 @@ class Traces:
 
 def check(hostile: Hostile, pool: EvaluatorPool, names: Mapping[str, object]) -> Evaluation:
     """Run ``hostile``; check its verdict and what it left behind."""
-    before = pool.evaluate(WITNESS)
+    before = evaluate(pool, WITNESS)
     zygote, scratch = before.artifacts["stdout"].splitlines()[0].split()
     folders, mark = [Path(str(names["FOLDER"])), Path(scratch)], str(names["MARK"])
 
@@ -137,9 +138,9 @@ def check(hostile: Hostile, pool: EvaluatorPool, names: Mapping[str, object]) ->
         return Traces.now(int(zygote), folders, mark)
 
     clean = dataclasses.replace(traces(), processes=1)  # the child that waits for a program
-    evaluation = pool.evaluate(hostile.program(names))
+    evaluation = evaluate(pool, hostile.program(names))
     assert_verdict(evaluation, hostile)
-    after = pool.evaluate(WITNESS)
+    after = evaluate(pool, WITNESS)
     assert after.score == before.score == 1.0, (before, after)
     assert after.artifacts == before.artifacts
     assert eventually(lambda: traces().within(clean)), (traces(), clean)

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from hostile import ENDLESS, SLOW, collect
 from processes import children, command, descendants, entries, eventually, zygotes
+from verdicts import evaluate
 
 from engine.core import ArraySpec, Evaluation, Failure, Outputs, Problem, Stage, UserError
 from engine.evaluation import EvaluatorPool
@@ -49,7 +49,6 @@ def test_verdicts_come_back_under_their_ids(pair: EvaluatorPool, double: Problem
         good = i % 2 == 0
         pair.submit(candidate_id=str(i), program=double.initial_program if good else "x = y")
     assert pair.in_flight == 20
-    assert pair.evaluate(double.initial_program).score == 1.0  # not mixed with the others
     found = collect(pair)
     assert found == {str(i): 1.0 if i % 2 == 0 else Failure.ERROR for i in range(20)}
 
@@ -73,8 +72,6 @@ def test_each_verdict_is_announced_when_it_can_be_taken(
         rung.set()
 
     pair.announce_to(announce)
-    assert pair.evaluate(double.initial_program).score == 1.0  # taken without `completed`
-    assert announced == []
     for i in range(12):
         pair.submit(candidate_id=str(i), program=double.initial_program)
     while pair.in_flight:
@@ -99,7 +96,7 @@ def test_ctrl_c_at_the_terminal_does_not_reach_zygotes(pair: EvaluatorPool) -> N
 def test_programs_are_bound_to_the_core_of_their_worker(double: Problem) -> None:
     available = sorted(os.sched_getaffinity(0))
     with EvaluatorPool(problem=double, workers=1, cores=[available[0]]) as pool:
-        seen = pool.evaluate(WHERE).artifacts["stdout"].splitlines()
+        seen = evaluate(pool, WHERE).artifacts["stdout"].splitlines()
     assert [line.partition(" ")[2] for line in seen] == [f"[{available[0]}]"] * 2
     assert sorted(os.sched_getaffinity(0)) == available  # ours is as it was
 
@@ -122,7 +119,7 @@ def test_every_worker_has_a_core_of_its_own(pair: EvaluatorPool) -> None:
 def test_closing_stops_everything(double: Problem, new_zygotes: Callable[[], list[int]]) -> None:
     threads, descriptors = threading.active_count(), entries("/proc/self/fd")
     pool = EvaluatorPool(problem=double, workers=2)
-    pool.evaluate(double.initial_program)
+    evaluate(pool, double.initial_program)
     for i in range(5):
         pool.submit(candidate_id=str(i), program=SLOW)
     below = [pid for zygote in new_zygotes() for pid in (zygote, *descendants(zygote))]
@@ -132,7 +129,6 @@ def test_closing_stops_everything(double: Problem, new_zygotes: Callable[[], lis
     assert threading.active_count() == threads
     assert entries("/proc/self/fd") == descriptors
     assert pool.in_flight == 0 and pool.completed(timeout=None) == []
-    assert pool.evaluate(double.initial_program).failure is Failure.CRASH
     with pytest.raises(RuntimeError, match="closed"):
         pool.submit(candidate_id="late", program=SLOW)
 
@@ -154,20 +150,16 @@ def test_closing_does_not_wait_for_zygotes_that_never_start(
     assert children(os.getpid()) == before
 
 
-def test_closing_answers_those_who_wait(double: Problem) -> None:
+def test_closing_wakes_the_one_who_waits(double: Problem) -> None:
     pool = EvaluatorPool(problem=double, workers=1)
-    pool.evaluate(double.initial_program)
-    verdicts = []
-    waiting = [
-        threading.Thread(target=lambda: verdicts.append(pool.evaluate(SLOW))) for _ in range(2)
-    ]
-    for thread in waiting:
-        thread.start()
-    time.sleep(0.1)
+    evaluate(pool, double.initial_program)
+    pool.submit(candidate_id="endless", program=ENDLESS)
+    found: list[object] = []
+    waiting = threading.Thread(target=lambda: found.append(pool.completed(timeout=None)))
+    waiting.start()
     pool.close()
-    for thread in waiting:
-        thread.join(timeout=10)
-    assert [verdict.failure for verdict in verdicts] == [Failure.CRASH] * 2
+    waiting.join(timeout=10)
+    assert found == [[]]
 
 
 def test_a_killed_main_process_leaves_no_process_and_the_next_pool_removes_its_files(
@@ -180,7 +172,9 @@ def test_a_killed_main_process_leaves_no_process_and_the_next_pool_removes_its_f
         "problem = load_problem(Path(sys.argv[1]))\n"
         "limits = Limits(seconds=60, memory_bytes=1 << 28)\n"
         "problem = dataclasses.replace(problem, limits=limits)\n"
-        "EvaluatorPool(problem=problem, workers=1).evaluate(sys.argv[2])\n"
+        "pool = EvaluatorPool(problem=problem, workers=1)\n"
+        "pool.submit(candidate_id='endless', program=sys.argv[2])\n"
+        "pool.completed(timeout=None)\n"
     )
     main = subprocess.Popen(
         [sys.executable, "-c", script, str(double.folder), ENDLESS],
@@ -221,7 +215,7 @@ def test_each_stage_has_its_own_cases_and_score(double: Problem) -> None:
         found: dict[str, Evaluation] = {}
         while pool.in_flight:
             found.update(pool.completed(timeout=30))
-        assert pool.evaluate(text).score == 1.0
+        assert evaluate(pool, text).score == 1.0
     assert {name: each.score for name, each in found.items()} == {
         "cheap": 4.0,
         "full": 1.0,
@@ -257,7 +251,7 @@ def test_standing_walls_pass_the_strict_check(
 
 def test_workers_do_not_load_the_model_stack(pool: EvaluatorPool, quick: Problem) -> None:
     text = "import sys\nprint({'torch', 'vllm', 'transformers'} & set(sys.modules))\n"
-    evaluation = pool.evaluate(text + quick.initial_program)
+    evaluation = evaluate(pool, text + quick.initial_program)
     assert evaluation.artifacts["stdout"] == "set()\n"
 
 
@@ -266,12 +260,12 @@ def test_a_worker_that_cannot_start_gives_a_verdict(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with EvaluatorPool(problem=double, workers=1) as pool:
-        evaluation = pool.evaluate(double.initial_program)
+        evaluation = evaluate(pool, double.initial_program)
     assert evaluation.failure is Failure.CRASH
     assert evaluation.message.startswith("evaluator: a zygote did not start")
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with EvaluatorPool(problem=double, workers=1) as pool:
-        evaluation = pool.evaluate(double.initial_program)
+        evaluation = evaluate(pool, double.initial_program)
     assert evaluation.message.startswith("evaluator: a zygote did not start: ")
     assert "/no/such/python" in evaluation.message
 

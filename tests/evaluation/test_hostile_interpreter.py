@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hostile import Check, Hostile, table
+from verdicts import evaluate
 
 from engine.core import Failure, Problem
 from engine.evaluation import EvaluatorPool
@@ -190,7 +191,7 @@ FOUND = {
 @pytest.mark.parametrize("place", SEEN)
 def test_nothing_of_one_case_is_found_in_another(isolated: EvaluatorPool, place: str) -> None:
     text = Hostile(name=place, attempt=SEEN[place], before="store = []").program({})
-    evaluation = isolated.evaluate(text)
+    evaluation = evaluate(isolated, text)
     assert evaluation.score == 1.0, evaluation
     assert evaluation.artifacts["stdout"].split("\n")[:-1] == [
         f"found {each}" for each in FOUND[place]
@@ -229,23 +230,23 @@ def test_what_one_case_printed_is_not_in_the_next_ones_memory(isolated: Evaluato
     else: print('\\nfound', everywhere(word))
     """
     text = Hostile(name="scan", attempt=attempt, before=SCAN).program({})
-    evaluation = isolated.evaluate(text)
+    evaluation = evaluate(isolated, text)
     assert evaluation.artifacts["stdout"].endswith("\nfound (0, 0)\n")
 
 
 def test_a_programs_text_is_not_in_the_next_ones_memory(pool: EvaluatorPool) -> None:
     word = "a_name_of_the_last_program"
-    pool.evaluate(f"{word} = 1\n" * 1000)
+    evaluate(pool, f"{word} = 1\n" * 1000)
     changed = bytes(c ^ 1 for c in word.encode())
     attempt = f"print(everywhere(bytes(c ^ 1 for c in {changed})))"
-    before = pool.evaluate(Hostile(name="scan", attempt=attempt, before=SCAN).program({}))
+    before = evaluate(pool, Hostile(name="scan", attempt=attempt, before=SCAN).program({}))
     assert before.artifacts["stdout"] == "(0, 0)\n(0, 0)\n"
 
 
 def test_random_numbers_start_alike_for_every_program(pool: EvaluatorPool) -> None:
     attempt = "import random\nprint(np.random.rand(), random.random(), hash('x'))"
     text = Hostile(name="random", attempt=attempt).program({})
-    first, second = (pool.evaluate(text).artifacts["stdout"] for _ in range(2))
+    first, second = (evaluate(pool, text).artifacts["stdout"] for _ in range(2))
     assert first == second != ""
 
 
@@ -264,7 +265,7 @@ def test_it_sees_neither_our_environment_nor_our_files(
     """
     with EvaluatorPool(problem=quick, workers=1) as pool:
         text = Hostile(name="seen", attempt=attempt, before=before).program({})
-        seen = pool.evaluate(text).artifacts["stdout"].splitlines()
+        seen = evaluate(pool, text).artifacts["stdout"].splitlines()
     assert "OMP_NUM_THREADS" in seen[0] and "SECRET" not in seen[0] and seen[0].endswith(" []")
     files = {"none", "pipe:", "/memfd:result (deleted)"}
     assert ast.literal_eval(seen[1]) == files

@@ -1,6 +1,7 @@
 """Programs that return something else than they should, or forge what they return."""
 
 from hostile import Check, Hostile, table
+from verdicts import evaluate
 
 from engine.core import Failure
 from engine.evaluation import EvaluatorPool
@@ -223,5 +224,5 @@ def test_writing_on_after_the_end_changes_nothing_or_fails(pool: EvaluatorPool) 
         """,
     )
     for _ in range(20):
-        evaluation = pool.evaluate(writing_on.program({}))
+        evaluation = evaluate(pool, writing_on.program({}))
         assert evaluation.score == 1.0 or evaluation.failure is Failure.OUTPUT, evaluation

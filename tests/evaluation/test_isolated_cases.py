@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
+from verdicts import evaluate
 
 from engine.core import SECONDS, Failure, Outputs, Problem, Stage
 from engine.evaluation import EvaluatorPool
@@ -30,7 +31,7 @@ def isolated(double: Problem) -> Iterator[EvaluatorPool]:
 
 
 def test_the_initial_program_scores_the_same(isolated: EvaluatorPool, double: Problem) -> None:
-    assert isolated.evaluate(double.initial_program).score == 1.0
+    assert evaluate(isolated, double.initial_program).score == 1.0
 
 
 def test_nothing_is_remembered(isolated: EvaluatorPool, pool: EvaluatorPool) -> None:
@@ -41,13 +42,13 @@ def test_nothing_is_remembered(isolated: EvaluatorPool, pool: EvaluatorPool) -> 
         "    assert len(seen) == 1\n"
         "    return 2 * values, 4\n"
     )
-    assert isolated.evaluate(text).score == 1.0
-    assert pool.evaluate(text).failure is Failure.ERROR
+    assert evaluate(isolated, text).score == 1.0
+    assert evaluate(pool, text).failure is Failure.ERROR
 
 
 def test_a_failure_in_a_later_case_fails_the_program(isolated: EvaluatorPool) -> None:
     text = "def double(values, offset):\n    return (2 * values if values[0] == 1 else 7), 4\n"
-    evaluation = isolated.evaluate(text)
+    evaluation = evaluate(isolated, text)
     assert evaluation.failure is Failure.OUTPUT
     assert evaluation.message.startswith("double 1: doubled has shape ()")
 
@@ -56,13 +57,13 @@ def test_the_time_limit_is_for_all_cases_together(isolated: EvaluatorPool) -> No
     text = (
         "import time\ndef double(values, offset):\n    time.sleep(0.7)\n    return 2 * values, 4\n"
     )
-    assert isolated.evaluate(text).failure is Failure.TIMEOUT
-    assert isolated.evaluate(text.replace("0.7", "0.1")).score == 1.0
+    assert evaluate(isolated, text).failure is Failure.TIMEOUT
+    assert evaluate(isolated, text.replace("0.7", "0.1")).score == 1.0
 
 
 def test_the_first_failure_ends_the_program(isolated: EvaluatorPool) -> None:
     text = "def double(values, offset):\n    print(values[0])\n    raise ValueError('no')\n"
-    evaluation = isolated.evaluate(text)
+    evaluation = evaluate(isolated, text)
     assert (evaluation.failure, evaluation.message) == (Failure.ERROR, "line 3: ValueError: no")
     assert evaluation.artifacts["stdout"] == "1.0\n"
 
@@ -72,7 +73,7 @@ def test_a_process_that_dies_in_a_later_case_is_a_crash(isolated: EvaluatorPool)
         "import os\ndef double(values, offset):\n"
         "    if values[0] != 1: os._exit(3)\n    return 2 * values, 4\n"
     )
-    assert isolated.evaluate(text).failure is Failure.CRASH
+    assert evaluate(isolated, text).failure is Failure.CRASH
 
 
 def test_outputs_have_the_seconds_of_their_case(isolated: EvaluatorPool) -> None:
@@ -86,7 +87,7 @@ def double(values, offset):
     if values[0] == 1: sleep(0.2)
     return 2 * values, 4
 """
-    evaluation = isolated.evaluate(text)
+    evaluation = evaluate(isolated, text)
     assert evaluation.score == 1.0, evaluation
     first, second = (evaluation.metrics[name] for name in ("first", "second"))
     assert first >= 0.2 and second > 0
@@ -102,7 +103,7 @@ def test_without_isolation_there_are_no_seconds(double: Problem) -> None:
 
     stage = Stage(name="full", cases=double.cases, score=score)
     with EvaluatorPool(problem=dataclasses.replace(double, stages=(stage,)), workers=1) as pool:
-        pool.evaluate(double.initial_program)
+        evaluate(pool, double.initial_program)
     assert seen == [{"doubled", "count"}] * 2
 
 
@@ -121,4 +122,4 @@ def test_a_stage_finds_no_other_stages_case(double: Problem) -> None:
     stages = (screen, *double.stages)
     problem = dataclasses.replace(double, isolate_cases=True, stages=stages)
     with EvaluatorPool(problem=problem, workers=1) as pool:
-        assert pool.evaluate(text).artifacts["stdout"] == "['double 0']\n['double 1']\n"
+        assert evaluate(pool, text).artifacts["stdout"] == "['double 0']\n['double 1']\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hostile import ENDLESS, SLOW, collect
 from processes import command, descendants, eventually, zygotes
+from verdicts import evaluate
 
 from engine.core import Failure, Problem
 from engine.evaluation import EvaluatorPool
@@ -64,13 +65,13 @@ def pool(double: Problem) -> Iterator[EvaluatorPool]:
 @pytest.fixture
 def zygote(pool: EvaluatorPool) -> int:
     """The zygote of the pool's one worker, warm."""
-    return int(pool.evaluate(PARENT).artifacts["stdout"].split()[0])
+    return int(evaluate(pool, PARENT).artifacts["stdout"].split()[0])
 
 
 def test_a_zygote_killed_while_idle_is_replaced(pool: EvaluatorPool, zygote: int) -> None:
     os.kill(zygote, signal.SIGKILL)
     assert eventually(lambda: not command(zygote))
-    after = pool.evaluate(PARENT)
+    after = evaluate(pool, PARENT)
     assert after.score == 1.0
     assert str(zygote) not in after.artifacts["stdout"].split()
 
@@ -100,7 +101,7 @@ def test_a_program_whose_zygote_is_lost_twice_is_given_up(
     ((name, evaluation),) = pool.completed(timeout=60)
     assert (name, evaluation.failure) == ("endless", Failure.CRASH)
     assert evaluation.message == "its zygote was lost twice"
-    assert pool.evaluate(double.initial_program).score == 1.0
+    assert evaluate(pool, double.initial_program).score == 1.0
 
 
 def test_a_child_killed_from_outside_is_a_crash(pool: EvaluatorPool, zygote: int) -> None:
@@ -113,5 +114,5 @@ def test_a_child_killed_from_outside_is_a_crash(pool: EvaluatorPool, zygote: int
 
 def test_a_stopped_zygote_is_replaced(pool: EvaluatorPool, zygote: int, double: Problem) -> None:
     os.kill(zygote, signal.SIGSTOP)
-    assert pool.evaluate(double.initial_program).score == 1.0
+    assert evaluate(pool, double.initial_program).score == 1.0
     assert not command(zygote)

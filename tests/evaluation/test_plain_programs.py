@@ -4,13 +4,14 @@ import dataclasses
 
 import pytest
 from hostile import Check, Hostile, table
+from verdicts import evaluate
 
 from engine.core import Failure, Problem
 from engine.evaluation import EvaluatorPool
 
 
 def test_a_valid_program_is_measured(pool: EvaluatorPool, quick: Problem) -> None:
-    evaluation = pool.evaluate(quick.initial_program)
+    evaluation = evaluate(pool, quick.initial_program)
     assert evaluation.failure is None, evaluation
     assert evaluation.score == 1.0 and evaluation.metrics == {"score": 1.0, "error": 0.0}
     assert evaluation.message == "" and evaluation.artifacts == {}
@@ -39,7 +40,7 @@ def double(values, offset):
     limits = dataclasses.replace(double.limits, seconds=20.0)
     problem = dataclasses.replace(double, limits=limits, modules=("torch",))
     with EvaluatorPool(problem=problem, workers=1) as pool:
-        evaluation = pool.evaluate(text)
+        evaluation = evaluate(pool, text)
     assert evaluation.score == 1.0, evaluation
 
 
@@ -59,18 +60,18 @@ def double(values, offset):
     ],
 )
 def test_a_mistake_is_named(pool: EvaluatorPool, text: str, message: str) -> None:
-    evaluation = pool.evaluate(text)
+    evaluation = evaluate(pool, text)
     assert (evaluation.score, evaluation.failure) == (None, Failure.ERROR)
     assert message in evaluation.message and "\n" not in evaluation.message
 
 
 def test_a_long_program_is_run(pool: EvaluatorPool, quick: Problem) -> None:
-    assert pool.evaluate(quick.initial_program + "#" * (4 << 20)).score == 1.0
+    assert evaluate(pool, quick.initial_program + "#" * (4 << 20)).score == 1.0
 
 
 def test_the_traceback_shows_the_programs_own_lines(pool: EvaluatorPool) -> None:
     text = "def helper():\n    return foo\ndef double(values, offset):\n    return helper()\n"
-    evaluation = pool.evaluate(text)
+    evaluation = evaluate(pool, text)
     assert evaluation.message == "line 2: NameError: name 'foo' is not defined"
     trace = evaluation.artifacts["traceback"]
     assert "return helper()" in trace and "return foo" in trace
@@ -101,5 +102,5 @@ def test_the_scorer_has_the_last_word(
     pool: EvaluatorPool, count: int, failure: Failure, message: str
 ) -> None:
     text = f"def double(values, offset):\n    return 2 * values, {count}\n"
-    evaluation = pool.evaluate(text)
+    evaluation = evaluate(pool, text)
     assert (evaluation.failure, evaluation.message) == (failure, message)

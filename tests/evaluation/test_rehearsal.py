@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from verdicts import evaluate
 
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool
@@ -49,7 +50,7 @@ def test_a_rehearsal_leaves_no_trace(double: Problem) -> None:
     problem = dataclasses.replace(double, initial_program=f"# LEAVES\n{LEAVES_TRACES}")
     with EvaluatorPool(problem=problem, workers=1) as pool:
         for _ in range(2):
-            evaluation = pool.evaluate(LOOKS_FOR_TRACES)
+            evaluation = evaluate(pool, LOOKS_FOR_TRACES)
             assert evaluation.failure is None, evaluation
             assert evaluation.artifacts == {}
 
@@ -76,5 +77,5 @@ def test_an_initial_program_that_fails_harms_no_other(quick: Problem, initial: s
     problem = dataclasses.replace(quick, initial_program=initial)
     with EvaluatorPool(problem=problem, workers=1) as pool:
         for _ in range(2):
-            evaluation = pool.evaluate(quick.initial_program)
+            evaluation = evaluate(pool, quick.initial_program)
             assert evaluation.score == 1.0, evaluation

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from verdicts import evaluate
 
 from engine.core import Evaluation, Failure, Problem
 from engine.evaluation import EvaluatorPool
@@ -48,7 +49,7 @@ def test_it_has_all_for_many_programs_and_where_time_may_count(double: Problem) 
 
 def verdict(problem: Problem, program: str) -> Evaluation:
     with EvaluatorPool(problem=problem, workers=1, only=program) as pool:
-        return pool.evaluate(program)
+        return evaluate(pool, program)
 
 
 HEAD = "import random\nimport sys\nimport numpy as np\nfrom scipy import ndimage, signal\n"
@@ -91,6 +92,6 @@ def test_an_import_that_nothing_uses_loads_nothing(double: Problem) -> None:
 def test_a_failure_is_the_same(double: Problem, program: str, failure: Failure) -> None:
     found = verdict(double, program)
     with EvaluatorPool(problem=double, workers=1) as pool:
-        usual = pool.evaluate(program)
+        usual = evaluate(pool, program)
     assert (found.failure, found.message) == (usual.failure, usual.message)
     assert found.failure is failure
