@@ -57,7 +57,7 @@ class Decoder:
         self._timeline = timeline
         self._notify = notify
         self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()  # None: the end
-        self._finished: SimpleQueue[tuple[int, Generation]] = SimpleQueue()
+        self._finished: SimpleQueue[list[tuple[int, Generation]]] = SimpleQueue()  # by step
         self._error: BaseException | None = None
         self._in_flight = 0
         self._calls: dict[int, _Call] = {}  # the thread's own
@@ -116,7 +116,7 @@ class Decoder:
         """
         if self._error is not None:
             raise self._error
-        finished = [self._finished.get() for _ in range(self._finished.qsize())]
+        finished = [each for _ in range(self._finished.qsize()) for each in self._finished.get()]
         self._in_flight -= len(finished)
         return finished
 
@@ -162,12 +162,13 @@ class Decoder:
                 self._model.step()
             for call in self._calls.values():
                 _end_early(call)
-        finished = False
-        for number, call in self._calls.items():
-            for generation in call.fan.take():
-                self._finished.put((number, generation))
-                finished = True
+        finished = [
+            (number, generation)
+            for number, call in self._calls.items()
+            for generation in call.fan.take()
+        ]
         if finished:
+            self._finished.put(finished)
             self._calls = {n: call for n, call in self._calls.items() if call.fan.indices}
             self._notify()
 
