@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Run", "__version__"]
-
 
 def __getattr__(name: str) -> Any:
     """Look `Run` and the version up when asked for: scoring a program needs neither."""

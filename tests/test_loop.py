@@ -283,12 +283,17 @@ def test_a_run_screens_switches_a_bad_stage_off_and_shows_failures(whole: list[E
         assert sum(verdict.evaluation.message in text for verdict in failed) >= 1
 
 
-def test_every_computed_prompt_token_has_a_reason(whole: list[Event]) -> None:
+def test_every_computed_prompt_token_has_a_reason(
+    settings: RunSettings, whole: list[Event]
+) -> None:
     children = [event for event in whole if isinstance(event, Child)]
     for child in children:
         assert sum(child.missed.values()) == child.prompt_tokens - child.cached_prompt_tokens > 0
     assert set(children[0].missed) == {Miss.COLD, Miss.ALIGNMENT}
-    assert {reason for child in children[8:] for reason in child.missed} > {Miss.NEW}
+    reasons = {reason for child in children[8:] for reason in child.missed}
+    assert Miss.NEW in reasons
+    if settings.width.policy != "cost_aware":  # whose K follows the clock, and may stay 1
+        assert len(reasons) > 1
 
 
 def test_the_prompts_are_those_of_the_layout(settings: RunSettings, whole: list[Event]) -> None:

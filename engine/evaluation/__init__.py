@@ -18,11 +18,3 @@ where.
 from engine.evaluation.cascade import Cascade, StagePool
 from engine.evaluation.cores import evaluator_cores, model_cores
 from engine.evaluation.pool import EvaluatorPool
-
-__all__ = [
-    "Cascade",
-    "EvaluatorPool",
-    "StagePool",
-    "evaluator_cores",
-    "model_cores",
-]

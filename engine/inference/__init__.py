@@ -9,23 +9,3 @@ from engine.inference.llm import LanguageModel
 from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import EngineLoad, Model, Sampling
 from engine.inference.weights import find_weights
-
-__all__ = [
-    "MOST_AT_ONCE",
-    "CallMisses",
-    "Decoder",
-    "EngineLoad",
-    "FanOut",
-    "KVServer",
-    "LanguageModel",
-    "MissLedger",
-    "Model",
-    "Sampling",
-    "chunk_tokens",
-    "find_weights",
-    "is_cpu_build",
-    "kv_server",
-    "kv_transfer",
-    "most_at_once",
-    "prepare",
-]

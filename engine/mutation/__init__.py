@@ -5,5 +5,3 @@ Also a fast proposer for tests, whose children follow from the run's seed alone.
 
 from engine.mutation.model import MutationModel
 from engine.mutation.mutate import mutated
-
-__all__ = ["MutationModel", "mutated"]

@@ -7,5 +7,3 @@ writes the best programs of runs as a pool.
 
 from engine.pool.reading import PoolProgram, PoolReading, read_pool
 from engine.pool.seeding import seeds
-
-__all__ = ["PoolProgram", "PoolReading", "read_pool", "seeds"]

@@ -40,5 +40,3 @@ from engine.problem.folder import (
     read_features,
     shipped,
 )
-
-__all__ = ["FILES", "POOL", "load_problem", "read_direction", "read_features", "shipped"]

@@ -4,5 +4,3 @@ operators; ``operator`` has their contract.
 
 from engine.prompts.blocks import Tokenizer
 from engine.prompts.operator import OPERATORS, Operator, Parsing, make_operators
-
-__all__ = ["OPERATORS", "Operator", "Parsing", "Tokenizer", "make_operators"]

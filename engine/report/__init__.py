@@ -2,5 +2,3 @@
 
 from engine.report.summary import summarise, write_results
 from engine.report.terminal import Display, print_result
-
-__all__ = ["Display", "print_result", "summarise", "write_results"]

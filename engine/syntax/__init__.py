@@ -7,5 +7,3 @@ mutations: ``engine.prompts``, ``engine.mutation``.
 
 from engine.syntax.reading import read
 from engine.syntax.tree import MAX_DEPTH, dotted, parse, source_lines
-
-__all__ = ["MAX_DEPTH", "dotted", "parse", "read", "source_lines"]

@@ -20,5 +20,3 @@ ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Mapping[str, Table]]] =
     "parents": lambda runs, top: parents(runs),
 }
 """By name: runs, and how many programs the replay shows, to tables by name."""
-
-__all__ = ["ANALYSES", "RunRecord", "Table", "read_runs", "record_of"]
