@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine import evaluation, parts, run
+from engine import evaluation, run
 from engine.core import ChatFrame, Evaluation, Generation
 from engine.inference import EngineLoad, Sampling
 from engine.store import read_log
@@ -222,6 +222,11 @@ class StandInFanOut:
         """Asked for by versions before this one, which are measured too."""
         return tuple(map(str, self._answers))
 
+    @property
+    def is_running(self) -> bool:
+        """Asked for by versions before this one."""
+        return bool(self._answers or self._finished)
+
     def advance(self) -> bool:
         """Write a token of each child; return whether there are more."""
         self._token += 1
@@ -334,6 +339,12 @@ class StandIn:
         """Free nothing."""
 
 
+def imported(name: str) -> object:
+    """Return what the engine has under a name, in whichever module a version keeps it."""
+    modules = [m for path, m in sys.modules.items() if path.partition(".")[0] == "engine"]
+    return next(vars(module)[name] for module in modules if name in vars(module))
+
+
 def put(new: object, *, in_place_of: object) -> None:
     """Replace what the engine has imported, wherever that is."""
     for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "engine"]:
@@ -355,7 +366,7 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
         def loader(settings: Any, **_: Any) -> Iterator[Callable[[], StandIn]]:
             yield lambda: StandIn(tokens=request["tokens"], step=step)
 
-        put(loader, in_place_of=parts.model_loader)
+        put(loader, in_place_of=imported("model_loader"))
     code = run.main(request["arguments"])
     assert code == 0, code
     figures: dict[str, Any] = TrivialPool.meter.figures()
