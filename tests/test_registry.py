@@ -65,8 +65,8 @@ class Doubled(Operator):
     longest_parent = 100_000
 
     def compose(self, proposal):
-        block = self._blocks.make(Part.PARENT, proposal.parent.program)
-        return Prompt(blocks=(block,), stop=(), max_tokens=self._max_tokens)
+        block = self.blocks.make(Part.PARENT, proposal.parent.program)
+        return Prompt(blocks=(block,), stop=(), max_tokens=self.max_tokens)
 
     def parsing(self, *, parent, prompt, generation):
         return partial(more, parent.program, generation.index)

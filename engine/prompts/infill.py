@@ -16,7 +16,6 @@ Does not cover models that were trained to see what follows the gap (fill-in-the
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -33,11 +32,9 @@ from engine.core import (
     Proposal,
     Turn,
 )
-from engine.prompts.blocks import Blocks, aligned
 from engine.prompts.grammar import call_grammar, grammar_of
-from engine.prompts.layouts import Layout, fitted, make_layout
-from engine.prompts.operator import OPERATORS, Operator, Parsing, direction_in_words
-from engine.prompts.requests import score_in_words
+from engine.prompts.layouts import Writer, score_in_words
+from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax import parse, read, source_lines
 from engine.syntax.library import functions_of
 from engine.syntax.names import known_modules
@@ -52,7 +49,7 @@ _SCORE_TOKENS = 64  # enough for the line with the score and the start of an ass
 
 
 @OPERATORS.register("infill")
-class Infill(Operator):
+class Infill(Writer):
     """Completes the parent at one place; docs/log.md has what was measured of its numbers.
 
     Attributes:
@@ -73,23 +70,34 @@ class Infill(Operator):
     bans = 0.5
     most_lines = 3
 
-    @cached_property
-    def _task(self) -> Block:
-        statement = self._problem.statement.replace('"""', "'''")
-        better = direction_in_words(self._problem)
-        text = f'"""{statement}\n\n{better} scores are better.\n"""\n\n'
-        return self._blocks.make(Part.TASK, text)
+    asks_with_parent = True
 
     @cached_property
-    def _layout(self) -> Layout:
-        return make_layout(self._prompts, longest_parent=self.longest_parent)
+    def task(self) -> Block:
+        """See `Writer.task`."""
+        statement = self.problem.statement.replace('"""', "'''")
+        return self.blocks.make(Part.TASK, f'"""{statement}\n\n{self._better}\n"""\n\n')
+
+    def shown(self, program: Candidate | Pending, part: Part) -> Block:
+        """See `Writer.shown`."""
+        text = f"{_score_line(program)}{_whole(program.program)}\n"
+        return self.blocks.make(part, text, shows=(program.id,))
+
+    def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:
+        """See `Writer.exchange`.
+
+        Not the tokens as sampled: a part of the completion may have been left out, and the rest of
+        the program follows. Where they are the same, the cache finds them all the same.
+        """
+        text = f"{_NEXT}{_whole(result.program)}{_score_line(result)}\n"
+        return [self.blocks.make(Part.ANSWER, text, shows=(result.id,))]
 
     @property
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`."""
-        room = self._tokenizer.max_model_len - len(self._task.token_ids)
+        room = self.tokenizer.max_model_len - len(self.task.token_ids)
         room -= max(EXPRESSION_TOKENS, STATEMENT_TOKENS)
-        return room // (1 if self._prompts.layout == "stable" else 2) - _SCORE_TOKENS
+        return room // (1 if self.prompts.layout == "stable" else 2) - _SCORE_TOKENS
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Choose a place in the parent and return the text up to it; see `Operator.compose`."""
@@ -104,20 +112,17 @@ class Infill(Operator):
             gap, grammar = _gap(site, parent, tree, calls=self.calls, rng=rng)
         shown = parent[: gap.start] + gap.before
         # A conversation goes on where the parent was written; its score stands behind it.
-        goes_on = self._prompts.layout == "transcript"
+        goes_on = self.prompts.layout == "transcript"
         heading = _NEXT if goes_on else _score_line(proposal.parent)
         # A word's token holds the space before it, so a prompt must not end in that space.
         request = heading + shown.removesuffix(" ")
         cut = request.rindex("\n") + 1 if self._aligns else 0  # empty lines may stand there
         pieces = (request[:cut], request[cut:]) if cut else (request,)
         shows = (proposal.parent.id,)
-        asks = [self._blocks.make(Part.ASK, text, shows=shows) for text in pieces]
+        asks = [self.blocks.make(Part.ASK, text, shows=shows) for text in pieces]
         tokens = STATEMENT_TOKENS if gap.whole_lines else EXPRESSION_TOKENS
-        writer = _Writer(blocks=self._blocks, task=self._task, request=asks)
-        room = self._tokenizer.max_model_len - tokens
-        blocks = fitted(self._layout, proposal, writer, room=room)
-        if self._aligns:
-            blocks = aligned(blocks, self._tokenizer, room=room)
+        room = self.tokenizer.max_model_len - tokens
+        blocks = self._laid_out(proposal, lambda _: asks, room=room)
         banned: tuple[int, ...] = ()
         # An assignment that is inserted goes on as nothing in the parent does.
         if rng.random() < self.bans and not gap.before:
@@ -147,7 +152,7 @@ class Infill(Operator):
 
     def _next_token(self, ask: Block, *, unchanged: str) -> tuple[int, ...]:
         """Return the token with which the parent itself would go on after the request."""
-        whole, shown = tuple(self._tokenizer.encode(unchanged)), len(ask.token_ids)
+        whole, shown = tuple(self.tokenizer.encode(unchanged)), len(ask.token_ids)
         # Where the prompt's last token and the parent's next characters are one token, there is
         # no next token to ban.
         return whole[shown : shown + 1] if whole[:shown] == ask.token_ids else ()
@@ -161,36 +166,6 @@ def _filled(parent: str, gap: Gap, text: str, cut_off: bool, most_lines: int) ->
         if program is not None:
             return (Parsed(program=program),)
     return (Parsed(program=None),)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Writer:
-    """One prompt's words: programs one after the other, each with its score; see `Writer`."""
-
-    blocks: Blocks
-    task: Block
-    request: Sequence[Block]
-
-    @property
-    def asks_with_parent(self) -> bool:
-        return True
-
-    def earlier(self, program: Candidate | Pending) -> Block:
-        text = f"{_score_line(program)}{_whole(program.program)}\n"
-        return self.blocks.make(Part.HISTORY, text, shows=(program.id,))
-
-    def current(self, candidate: Candidate) -> Block:
-        text = f"{_score_line(candidate)}{_whole(candidate.program)}\n"
-        return self.blocks.make(Part.PARENT, text, shows=(candidate.id,))
-
-    def ask(self, proposal: Proposal) -> Sequence[Block]:
-        return self.request
-
-    def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:
-        # Not the tokens as sampled: a part of the completion may have been left out, and the rest
-        # of the program follows. Where they are the same, the cache finds them all the same.
-        text = f"{_NEXT}{_whole(result.program)}{_score_line(result)}\n"
-        return [self.blocks.make(Part.ANSWER, text, shows=(result.id,))]
 
 
 def _score_line(program: Candidate | Pending) -> str:

@@ -24,53 +24,81 @@ Does not cover the words (``chat.py``, ``infill.py``) or which programs are show
 (``engine.search``).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from functools import cached_property
 
-from engine.core import Block, Candidate, Pending, Proposal, Turn, UserError
+from engine.core import Block, Candidate, Part, Pending, Proposal, Turn, UserError
+from engine.prompts.blocks import aligned
+from engine.prompts.operator import Operator
 from engine.settings import PromptSettings
 
+Ask = Callable[[Proposal], Sequence[Block]]
+"""Returns the request, which ends a prompt."""
 
-class Writer(Protocol):
-    """The words of one operator: what a layout puts in order."""
+
+class Writer(Operator):
+    """An operator that shows programs in the order of a layout; it has the words.
+
+    Attributes:
+        asks_with_parent: whether the request itself shows the parent, as an infill's does.
+    """
+
+    asks_with_parent = False
 
     @property
     def task(self) -> Block:
         """What never changes in a run."""
+        raise NotImplementedError
 
-    @property
-    def asks_with_parent(self) -> bool:
-        """Whether the request itself shows the parent, as an infill's does."""
+    def shown(self, program: Candidate | Pending, part: Part) -> Block:
+        """Return a program with its score, or that this is pending.
 
-    def earlier(self, program: Candidate | Pending) -> Block:
-        """Return a program of the history with its score, or that this is pending."""
-
-    def current(self, candidate: Candidate) -> Block:
-        """Return the program to change, in full."""
-
-    def ask(self, proposal: Proposal) -> Sequence[Block]:
-        """Return the request, after which the model answers."""
+        ``part`` says what it is: of the history, or the parent.
+        """
+        raise NotImplementedError
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """Return an earlier request, its answer and what came of it.
 
         None for a turn of another operator's kind, which can't stand in this conversation.
         """
+        raise NotImplementedError
+
+    @cached_property
+    def _layout(self) -> "Layout":
+        return make_layout(self.prompts, longest_parent=self.longest_parent)
+
+    @property
+    def _aligns(self) -> bool:
+        # No transcript is filled up: a later prompt repeats its requests behind a text of another
+        # length, and would have to repeat their empty lines too.
+        return self.prompts.align and self.prompts.layout != "transcript"
+
+    @property
+    def _better(self) -> str:
+        higher = self.problem.direction.better(1.0, than=0.0)
+        return f"{'Higher' if higher else 'Lower'} scores are better."
+
+    def _laid_out(self, proposal: Proposal, ask: Ask, *, room: int) -> tuple[Block, ...]:
+        """Return the blocks of a prompt, filled up if the run wants that; see `fitted`."""
+        blocks = fitted(self._layout, proposal, self, ask, room=room)
+        return aligned(blocks, self.tokenizer, room=room) if self._aligns else blocks
+
+
+def _earlier(proposal: Proposal, writer: Writer) -> list[Block]:
+    """Return the history and, behind it, the programs whose scores are pending."""
+    programs: tuple[Candidate | Pending, ...] = (*proposal.history, *proposal.pending)
+    return [writer.shown(each, Part.HISTORY) for each in programs]
 
 
 class Classic:
     """Task, parent, others, pending ones, request."""
 
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """Return the blocks of the proposal's prompt."""
-        return (
-            writer.task,
-            writer.current(proposal.parent),
-            *map(writer.earlier, proposal.history),
-            *map(writer.earlier, proposal.pending),
-            *writer.ask(proposal),
-        )
+        """Return the blocks of the proposal's prompt before its request."""
+        parent = writer.shown(proposal.parent, Part.PARENT)
+        return (writer.task, parent, *_earlier(proposal, writer))
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
         """Leave out the first of the others; None if there is none."""
@@ -81,14 +109,11 @@ class Stable:
     """Task, history that only grows at its end, pending programs, parent, request."""
 
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """Return the blocks of the proposal's prompt."""
-        return (
-            writer.task,
-            *map(writer.earlier, proposal.history),
-            *map(writer.earlier, proposal.pending),
-            *(() if writer.asks_with_parent else (writer.current(proposal.parent),)),
-            *writer.ask(proposal),
-        )
+        """Return the blocks of the proposal's prompt before its request."""
+        before = (writer.task, *_earlier(proposal, writer))
+        if writer.asks_with_parent:
+            return before
+        return (*before, writer.shown(proposal.parent, Part.PARENT))
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
         """Leave out the end of the history, so that the prompt's start stays; None if none is."""
@@ -105,17 +130,13 @@ class Transcript:
         self._sizes: dict[tuple[str, Candidate, Candidate], int | None] = {}
 
     def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
-        """Return the blocks of the proposal's prompt."""
-        said: list[Block] = []
-        for turn, result in self._conversation(proposal, writer):
-            said += [] if said else [writer.current(turn.candidate)]
+        """Return the blocks of the proposal's prompt before its request."""
+        turns = self._conversation(proposal, writer)
+        first = turns[0][0].candidate if turns else proposal.parent
+        said = [writer.task, writer.shown(first, Part.PARENT)]
+        for turn, result in turns:
             said += writer.exchange(turn, result=result) or ()
-        return (
-            writer.task,
-            *(said or [writer.current(proposal.parent)]),
-            *map(writer.earlier, proposal.pending),
-            *writer.ask(proposal),
-        )
+        return (*said, *_earlier(replace(proposal, history=()), writer))
 
     def smaller(self, proposal: Proposal) -> Proposal | None:
         """Leave out the conversation; None if there is none."""
@@ -130,7 +151,7 @@ class Transcript:
         for turn, result in zip(proposal.lineage, results, strict=False):
             size = self._size(turn, result, writer)
             if not kept:
-                spent = len(writer.current(turn.candidate).token_ids)
+                spent = len(writer.shown(turn.candidate, Part.PARENT).token_ids)
             if size is None or spent + size > self._budget:
                 kept = []  # from here on, the result is the first program shown
             else:
@@ -166,7 +187,9 @@ def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
     return Transcript(budget=min(budget, longest_parent))
 
 
-def fitted(layout: Layout, proposal: Proposal, writer: Writer, *, room: int) -> tuple[Block, ...]:
+def fitted(
+    layout: Layout, proposal: Proposal, writer: Writer, ask: Ask, *, room: int
+) -> tuple[Block, ...]:
     """Return the blocks of a prompt of at most ``room`` tokens, leaving out no more than needed.
 
     Raises:
@@ -174,7 +197,7 @@ def fitted(layout: Layout, proposal: Proposal, writer: Writer, *, room: int) -> 
     """
     smaller: Proposal | None = proposal
     while smaller is not None:
-        blocks = layout.arrange(smaller, writer)
+        blocks = (*layout.arrange(smaller, writer), *ask(smaller))
         size = _tokens(blocks)
         if size <= room:
             return blocks
@@ -203,3 +226,8 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
 
 def _tokens(blocks: Iterable[Block]) -> int:
     return sum(len(block.token_ids) for block in blocks)
+
+
+def score_in_words(program: Candidate | Pending) -> str:
+    """Return a score with all its digits: two scores that differ must not look the same."""
+    return repr(program.score) if isinstance(program, Candidate) else "pending"

@@ -19,7 +19,7 @@ class Mutation(Operator):
     @property
     def longest_parent(self) -> int:
         """See `Operator.longest_parent`."""
-        return self._tokenizer.max_model_len - self._max_tokens
+        return self.tokenizer.max_model_len - self.max_tokens
 
     def compose(self, proposal: Proposal) -> Prompt:
         """Return the parent's program.
@@ -29,13 +29,13 @@ class Mutation(Operator):
         """
         shows = (proposal.parent.id,)
         room = self.longest_parent
-        parent = self._blocks.make(Part.PARENT, proposal.parent.program, shows=shows)
+        parent = self.blocks.make(Part.PARENT, proposal.parent.program, shows=shows)
         if len(parent.token_ids) > room:
             raise UserError(
                 f"candidate {proposal.parent.id} has {len(parent.token_ids)} tokens, and the model "
                 f"takes {room} beside its answer; raise model.max_model_len"
             )
-        return Prompt(blocks=(parent,), stop=(), max_tokens=self._max_tokens)
+        return Prompt(blocks=(parent,), stop=(), max_tokens=self.max_tokens)
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what takes the answer, if it is a whole program."""

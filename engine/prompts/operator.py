@@ -9,6 +9,8 @@ An operator registers itself in `OPERATORS`, and a run has those whose weights i
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.core import Candidate, Generation, Parsed, Problem, Prompt, Proposal
@@ -26,33 +28,26 @@ The result has one entry where each child has a completion of its own, and other
 pickled and done in another process (``engine.syntax.workers``)."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Operator:
-    """One way of asking a language model for the next version of a program."""
+    """One way of asking a language model for the next version of a program.
 
-    def __init__(
-        self,
-        *,
-        problem: Problem,
-        tokenizer: Tokenizer,
-        max_tokens: int,
-        prompts: "PromptSettings",
-    ) -> None:
-        """Prepare what all prompts of a run have in common.
+    Attributes:
+        problem: what the task is made of.
+        tokenizer: of the model.
+        max_tokens: of a whole program, or of what stands for one.
+        prompts: the run's.
+    """
 
-        Args:
-            problem: what the task is made of.
-            tokenizer: of the model.
-            max_tokens: of a whole program, or of what stands for one.
-            prompts: the run's.
-        """
-        self._problem = problem
-        self._tokenizer = tokenizer
-        self._max_tokens = max_tokens
-        self._prompts = prompts
-        self._blocks = Blocks(tokenizer)
-        # No transcript is filled up: a later prompt repeats its requests behind a text of another
-        # length, and would have to repeat their empty lines too.
-        self._aligns = prompts.align and prompts.layout != "transcript"
+    problem: Problem
+    tokenizer: Tokenizer
+    max_tokens: int
+    prompts: "PromptSettings"
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Makes the blocks of all prompts."""
+        return Blocks(self.tokenizer)
 
     @property
     def longest_parent(self) -> int:
@@ -95,8 +90,3 @@ def make_operators(
         )
         for name in names
     }
-
-
-def direction_in_words(problem: Problem) -> str:
-    """Say which scores are better."""
-    return "Higher" if problem.direction.better(1.0, than=0.0) else "Lower"

@@ -24,9 +24,8 @@ from functools import partial
 
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
 from engine.prompts.answer import fenced_blocks
-from engine.prompts.chat import ChatOperator, first_program
+from engine.prompts.chat import ChatOperator, failed, first_program
 from engine.prompts.operator import OPERATORS, Parsing
-from engine.prompts.requests import failed
 
 _DECODER = json.JSONDecoder()
 _OPENING = re.compile(r'\s*\{\s*"responses"\s*:\s*\[\s*')
@@ -60,11 +59,11 @@ class Verbalized(ChatOperator):
 
         A single program may have more than that half.
         """
-        half = self._tokenizer.max_model_len // 2
-        return max(self._max_tokens, min(proposal.k * self._max_tokens, half))
+        half = self.tokenizer.max_model_len // 2
+        return max(self.max_tokens, min(proposal.k * self.max_tokens, half))
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
-        """See `Writer.ask`."""
+        """Return the request."""
         request = _REQUEST.format(k=proposal.k)
         return self._asked([(request, ()), *failed(proposal.failures, parent=proposal.parent)])
 

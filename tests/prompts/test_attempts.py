@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Attempt, Candidate, Evaluation, Failure
-from engine.prompts.requests import MOST_CHANGE, MOST_TEXT, failed
+from engine.prompts.chat import MOST_CHANGE, MOST_TEXT, failed
 
 PARENT = (
     "import math\n\nWEIGHTS = (0.5, 0.25, 0.125)\n\n\n"

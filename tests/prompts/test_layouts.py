@@ -30,7 +30,7 @@ from engine.core import (
 )
 from engine.problem import load_problem, shipped
 from engine.prompts import OPERATORS, Operator, make_operators
-from engine.prompts.layouts import Layout, Stable, Transcript, fitted, less, make_layout
+from engine.prompts.layouts import Layout, Stable, Transcript, Writer, fitted, less, make_layout
 from engine.settings import Layout as LayoutName
 from engine.settings import PromptSettings
 
@@ -544,24 +544,21 @@ def test_the_longest_parent_fits_in_every_layout(
 # The layouts by themselves, with one token for each block and its number.
 
 
-@dataclass
-class Numbers:
+class Numbers(Writer):
     """Writes blocks of as many tokens as the candidate's score says."""
 
-    asks_with_parent: bool = False
-    written: Counter[str] = field(default_factory=Counter)
+    def __init__(self, *, asks_with_parent: bool = False) -> None:
+        self.asks_with_parent = asks_with_parent
+        self.written: Counter[str] = Counter()
 
     @property
     def task(self) -> Block:
         return Block(part=Part.TASK, text="T", token_ids=(0,))
 
-    def earlier(self, each: Candidate | Pending) -> Block:
-        if isinstance(each, Pending):
-            return Block(part=Part.HISTORY, text=f"w{each.id}", token_ids=(int(each.id),) * 3)
-        return self._block(Part.HISTORY, f"h{each.id}", each)
-
-    def current(self, each: Candidate) -> Block:
-        return self._block(Part.PARENT, f"p{each.id}", each)
+    def shown(self, program: Candidate | Pending, part: Part) -> Block:
+        if isinstance(program, Pending):
+            return Block(part=part, text=f"w{program.id}", token_ids=(int(program.id),) * 3)
+        return self._block(part, f"{part.value[0]}{program.id}", program)
 
     def ask(self, asked: Proposal) -> Sequence[Block]:
         return [Block(part=Part.ASK, text="?" * (1 + len(asked.failures)), token_ids=(2,))]
@@ -603,7 +600,11 @@ def asked_for(
 
 
 def words_of(layout: Layout, proposal: Proposal, writer: Numbers | None = None) -> str:
-    return " ".join(block.text for block in layout.arrange(proposal, writer or Numbers()))
+    return " ".join(block.text for block in whole(layout, proposal, writer or Numbers()))
+
+
+def whole(layout: Layout, proposal: Proposal, writer: Numbers) -> tuple[Block, ...]:
+    return (*layout.arrange(proposal, writer), *writer.ask(proposal))
 
 
 def test_the_order_of_each_layout() -> None:
@@ -713,7 +714,7 @@ def test_a_prompt_fits_its_room_or_is_said_not_to(
     )
     least = 1 + 3 + 1
     try:
-        blocks = fitted(layout, asked, Numbers(), room=room)
+        blocks = fitted(layout, asked, Numbers(), Numbers().ask, room=room)
     except UserError as error:
         assert room < least and f"the model takes {room} beside" in str(error)
     else:
@@ -754,8 +755,8 @@ def test_a_child_goes_on_where_its_parent_was_asked_or_begins_anew(
         at = sized(parent, sizes[parent])
         turns: tuple[Turn, ...] = lineages[parent]
         made = replace(asked_for(0), parent=at, lineage=turns)
-        blocks = layout.arrange(made, writer)
-        assert Transcript(budget=budget).arrange(made, writer) == blocks
+        blocks = whole(layout, made, writer)
+        assert whole(Transcript(budget=budget), made, writer) == blocks
         spoken = blocks[1:-1]
         if parent and Part.ANSWER in {block.part for block in spoken}:
             # The parent's own prompt up to its request, then the parent as an answer.
