@@ -234,7 +234,7 @@ class PromptSettings(Section):
         growth_tokens: tokens by which it then grows before it is compacted again; see
             ``engine.search.window`` for how much pays.
         align: fill prompts up to a block of the prefix cache, but for transcripts; see
-            ``engine.prompts.blocks``.
+            ``engine.prompts.layouts``.
     """
 
     layout: Layout

@@ -213,5 +213,5 @@ NB_MODULE(_native, module) {
                nb::sig("def walk(tree: ast.AST, *, most_levels: int) -> tuple[list[ast.AST], int] "
                        "| None"));
     module.def("canonical", &canonical, nb::arg("tree"),
-               "Return the text that `engine.syntax.key` makes a digest of.");
+               "Return the text that `engine.syntax.reading` makes a digest of.");
 }

@@ -19,7 +19,7 @@ from typing import Any
 
 from engine import syntax
 from engine.core import INITIAL
-from engine.syntax.key import program_key
+from engine.syntax.reading import program_key
 
 SECONDS = 240.0
 """How long one command may take on a machine that is busy with something else."""

@@ -65,7 +65,7 @@ class Doubled(Operator):
     longest_parent = 100_000
 
     def compose(self, proposal):
-        block = self.blocks.make(Part.PARENT, proposal.parent.program)
+        block = self.block(Part.PARENT, proposal.parent.program)
         return Prompt(blocks=(block,), stop=(), max_tokens=self.max_tokens)
 
     def parsing(self, *, parent, prompt, generation):

@@ -16,7 +16,7 @@ import numpy as np
 from engine.syntax import dotted
 from engine.syntax.library import Function, functions_of
 from engine.syntax.names import known_modules
-from engine.syntax.slots import Slot, find_slots
+from engine.syntax.places import Slot, find_slots
 from engine.syntax.tree import nodes
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)

@@ -2,5 +2,4 @@
 operators; ``operator`` has their contract.
 """
 
-from engine.prompts.blocks import Tokenizer
-from engine.prompts.operator import OPERATORS, Operator, Parsing, make_operators
+from engine.prompts.operator import OPERATORS, Operator, Parsing, Tokenizer, make_operators

@@ -40,8 +40,7 @@ from engine.core import (
     Proposal,
     Turn,
 )
-from engine.prompts.answer import Answer, fenced
-from engine.prompts.diff import apply_blocks, plain_lines
+from engine.prompts.answer import Answer, apply_blocks, fenced, plain_lines
 from engine.prompts.layouts import Writer, score_in_words
 from engine.prompts.operator import OPERATORS, Parsing
 from engine.settings import MOST_CHILDREN
@@ -116,12 +115,12 @@ class ChatOperator(Writer):
     def task(self) -> Block:
         """See `Writer.task`."""
         statement = f"# Task\n{self.problem.statement}\n\n{self._better}\n\n"
-        return self.blocks.make(Part.TASK, self._frame.opening + statement)
+        return self.block(Part.TASK, self._frame.opening + statement)
 
     def shown(self, program: Candidate | Pending, part: Part) -> Block:
         """See `Writer.shown`."""
         title = "Current program" if part is Part.PARENT else f"Program {program.id}"
-        return self.blocks.make(part, _shown(title, program), shows=(program.id,))
+        return self.block(part, _shown(title, program), shows=(program.id,))
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request."""
@@ -132,7 +131,7 @@ class ChatOperator(Writer):
         asker = OPERATORS.find(turn.operator, given=f"operator {turn.operator}")
         if not (issubclass(asker, ChatOperator) and asker.words):
             return None
-        after = self.blocks.make(
+        after = self.block(
             Part.ASK, f"{self._frame.turn}That program has the score {score_in_words(result)}.\n\n"
         )
         ids = turn.answer_ids
@@ -152,8 +151,8 @@ class ChatOperator(Writer):
         return [*pieces, *failed(asked.failures, parent=parent)]
 
     def _asked(self, pieces: Sequence[Piece]) -> Sequence[Block]:
-        asked = [self.blocks.make(Part.ASK, text, shows=shows) for text, shows in pieces]
-        return [*asked, self.blocks.make(Part.ASK, self._frame.closing)]
+        asked = [self.block(Part.ASK, text, shows=shows) for text, shows in pieces]
+        return [*asked, self.block(Part.ASK, self._frame.closing)]
 
 
 @OPERATORS.register("rewrite")

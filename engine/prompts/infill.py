@@ -38,8 +38,8 @@ from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax import parse, read, source_lines
 from engine.syntax.library import functions_of
 from engine.syntax.names import known_modules
+from engine.syntax.places import Site, SiteKind, find_sites
 from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
-from engine.syntax.sites import Site, SiteKind, find_sites
 
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
@@ -76,12 +76,12 @@ class Infill(Writer):
     def task(self) -> Block:
         """See `Writer.task`."""
         statement = self.problem.statement.replace('"""', "'''")
-        return self.blocks.make(Part.TASK, f'"""{statement}\n\n{self._better}\n"""\n\n')
+        return self.block(Part.TASK, f'"""{statement}\n\n{self._better}\n"""\n\n')
 
     def shown(self, program: Candidate | Pending, part: Part) -> Block:
         """See `Writer.shown`."""
         text = f"{_score_line(program)}{_whole(program.program)}\n"
-        return self.blocks.make(part, text, shows=(program.id,))
+        return self.block(part, text, shows=(program.id,))
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:
         """See `Writer.exchange`.
@@ -90,7 +90,7 @@ class Infill(Writer):
         the program follows. Where they are the same, the cache finds them all the same.
         """
         text = f"{_NEXT}{_whole(result.program)}{_score_line(result)}\n"
-        return [self.blocks.make(Part.ANSWER, text, shows=(result.id,))]
+        return [self.block(Part.ANSWER, text, shows=(result.id,))]
 
     @property
     def longest_parent(self) -> int:
@@ -119,7 +119,7 @@ class Infill(Writer):
         cut = request.rindex("\n") + 1 if self._aligns else 0  # empty lines may stand there
         pieces = (request[:cut], request[cut:]) if cut else (request,)
         shows = (proposal.parent.id,)
-        asks = [self.blocks.make(Part.ASK, text, shows=shows) for text in pieces]
+        asks = [self.block(Part.ASK, text, shows=shows) for text in pieces]
         tokens = STATEMENT_TOKENS if gap.whole_lines else EXPRESSION_TOKENS
         room = self.tokenizer.max_model_len - tokens
         blocks = self._laid_out(proposal, lambda _: asks, room=room)

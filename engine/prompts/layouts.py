@@ -20,6 +20,12 @@ stand behind the history or the conversation, so the cached start of the prompt 
 transcript shows them in its last request only: K more programs in each turn would use up its
 budget. The price is that the next call computes that request and its answer again.
 
+A prompt can be filled up so that it ends one token into a block of the prefix cache. vLLM caches
+whole blocks. Each of the K children computes the end of the prompt that fills no block: half a
+block on average, which for short prompts is most of what is computed at all. Empty lines before
+the last line reduce that to one token, for all children but the first. They stand before the part
+that changes most, so everything before them is cached as without them.
+
 Does not cover the words (``chat.py``, ``infill.py``) or which programs are shown
 (``engine.search``).
 """
@@ -29,9 +35,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from engine.core import Block, Candidate, Part, Pending, Proposal, Turn, UserError
-from engine.prompts.blocks import aligned
-from engine.prompts.operator import Operator
+from engine.prompts.operator import Operator, Tokenizer
 from engine.settings import PromptSettings
+
+_FILLER = "\n"
 
 Ask = Callable[[Proposal], Sequence[Block]]
 """Returns the request, which ends a prompt."""
@@ -226,6 +233,21 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
 
 def _tokens(blocks: Iterable[Block]) -> int:
     return sum(len(block.token_ids) for block in blocks)
+
+
+def aligned(blocks: tuple[Block, ...], tokenizer: Tokenizer, *, room: int) -> tuple[Block, ...]:
+    """Return the blocks with empty lines before the last one, as many as align its end.
+
+    Where that takes more than ``room`` tokens, or an empty line is no token of its own, the blocks
+    are returned as they are.
+    """
+    size = _tokens(blocks)
+    count = (1 - size) % tokenizer.block_size
+    filler = tuple(tokenizer.encode(_FILLER))
+    if not count or len(filler) != 1 or size + count > room:
+        return blocks
+    filling = Block(part=Part.ASK, text=_FILLER * count, token_ids=filler * count)
+    return (*blocks[:-1], filling, blocks[-1])
 
 
 def score_in_words(program: Candidate | Pending) -> str:

@@ -29,7 +29,7 @@ class Mutation(Operator):
         """
         shows = (proposal.parent.id,)
         room = self.longest_parent
-        parent = self.blocks.make(Part.PARENT, proposal.parent.program, shows=shows)
+        parent = self.block(Part.PARENT, proposal.parent.program, shows=shows)
         if len(parent.token_ids) > room:
             raise UserError(
                 f"candidate {proposal.parent.id} has {len(parent.token_ids)} tokens, and the model "

@@ -4,21 +4,37 @@ An operator turns a proposal into a prompt, and a completion into programs. Text
 comes out: no operator runs a model or a program. Whether a child is worth an evaluation is not the
 operator's to say: ``engine.pipeline.reader``.
 
+A prompt is a list of blocks. A block has the same tokens wherever it stands. So two prompts that
+begin with the same blocks begin with the same tokens, which is what the prefix cache matches.
+
 An operator registers itself in `OPERATORS`, and a run has those whose weights in
 ``search.operators`` are above 0. Only ``crossover`` and ``repair`` are given a second program.
+
+Does not cover the order of blocks (``layouts.py``) or what they say (``chat.py``, ``infill.py``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Protocol
 
-from engine.core import Candidate, Generation, Parsed, Problem, Prompt, Proposal
-from engine.prompts.blocks import Blocks, Tokenizer
+from engine.core import (
+    Block,
+    Candidate,
+    ChatFrame,
+    Generation,
+    Parsed,
+    Part,
+    Problem,
+    Prompt,
+    Proposal,
+)
 from engine.registry import Registry
 
 if TYPE_CHECKING:  # the settings look up the operators that they name
     from engine.settings import PromptSettings
+
+_KEPT = 4096  # the most recently used blocks; a prompt has tens
 
 Parsing = Callable[[], Sequence[Parsed]]
 """Parses a completion: returns what there is of each child in it, in its order.
@@ -26,6 +42,24 @@ Parsing = Callable[[], Sequence[Parsed]]
 The result has one entry where each child has a completion of its own, and otherwise up to
 `Prompt.at_once`. A parsing is a `functools.partial` of a module's function, so that it can be
 pickled and done in another process (``engine.syntax.workers``)."""
+
+
+class Tokenizer(Protocol):
+    """What prompts need to know of a model."""
+
+    @property
+    def max_model_len(self) -> int:
+        """The longest prompt plus completion, in tokens."""
+
+    @property
+    def block_size(self) -> int:
+        """Tokens of a block of the prefix cache."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of ``text``, with no token added."""
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        """Return what the model's chat template puts round the messages of a conversation."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,9 +79,12 @@ class Operator:
     prompts: "PromptSettings"
 
     @cached_property
-    def blocks(self) -> Blocks:
-        """Makes the blocks of all prompts."""
-        return Blocks(self.tokenizer)
+    def _tokens(self) -> Callable[[str], tuple[int, ...]]:
+        return lru_cache(maxsize=_KEPT)(lambda text: tuple(self.tokenizer.encode(text)))
+
+    def block(self, part: Part, text: str, *, shows: tuple[str, ...] = ()) -> Block:
+        """Return the block that holds ``text``, in which the programs ``shows`` can be read."""
+        return Block(part=part, text=text, token_ids=self._tokens(text), shows=shows)
 
     @property
     def longest_parent(self) -> int:

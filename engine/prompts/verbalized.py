@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
 from engine.prompts.answer import fenced_blocks
@@ -101,24 +102,19 @@ class Response:
 
 def schema(most: int) -> str:
     """Return the JSON schema of an answer with at most ``most`` entries, and at least one."""
-    entry = {
+    number = {"type": "number", "minimum": 0, "maximum": 1}
+    entry = _object(code={"type": "string"}, probability=number)
+    entries = {"type": "array", "items": entry, "minItems": 1, "maxItems": most}
+    return json.dumps(_object(responses=entries))
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {
         "type": "object",
-        "properties": {
-            "code": {"type": "string"},
-            "probability": {"type": "number", "minimum": 0, "maximum": 1},
-        },
-        "required": ["code", "probability"],
+        "properties": properties,
+        "required": [*properties],
         "additionalProperties": False,
     }
-    entries = {"type": "array", "items": entry, "minItems": 1, "maxItems": most}
-    return json.dumps(
-        {
-            "type": "object",
-            "properties": {"responses": entries},
-            "required": ["responses"],
-            "additionalProperties": False,
-        }
-    )
 
 
 def responses(text: str) -> Iterator[Response]:
@@ -139,13 +135,11 @@ def responses(text: str) -> Iterator[Response]:
 
 
 def _response(entry: object) -> Response:
-    fields: dict[str, object] = entry if isinstance(entry, dict) else {}
-    code, probability = fields.get("code"), fields.get("probability")
-    if isinstance(probability, bool) or not isinstance(probability, int | float):
-        probability = None
+    fields: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    code = fields.get("code")
+    probability: Any = fields.get("probability")
+    is_share = type(probability) in (int, float) and 0 <= probability <= 1
     return Response(
         code=code if isinstance(code, str) else "",
-        probability=None
-        if probability is None or not 0 <= probability <= 1
-        else float(probability),
+        probability=float(probability) if is_share else None,
     )

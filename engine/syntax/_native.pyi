@@ -7,4 +7,4 @@ def walk(tree: ast.AST, *, most_levels: int) -> tuple[list[ast.AST], int] | None
     """
 
 def canonical(tree: ast.AST) -> bytes:
-    """Return the text that `engine.syntax.key` makes a digest of."""
+    """Return the text that `engine.syntax.reading` makes a digest of."""

@@ -22,16 +22,12 @@ _ALWAYS_BOUND = frozenset(
     }
 )
 # Functions, classes, exceptions, parameters, and what `match` and type parameters capture: the
-# field of each that holds the name.
+# field of each kind of node that holds the name.
 _BINDS_BY = {
     kind: field
-    for name, field in (
-        *(("FunctionDef", "name"), ("AsyncFunctionDef", "name"), ("ClassDef", "name")),
-        *(("ExceptHandler", "name"), ("arg", "arg")),
-        *(("MatchAs", "name"), ("MatchStar", "name"), ("MatchMapping", "rest")),
-        *(("TypeVar", "name"), ("ParamSpec", "name"), ("TypeVarTuple", "name")),  # of Python 3.12
-    )
-    if (kind := getattr(ast, name, None)) is not None
+    for kind in vars(ast).values()
+    for field in ("name", "arg", "rest")
+    if field in getattr(kind, "_fields", ()) and kind not in (ast.alias, ast.keyword)
 }
 # With these a program can bind names that no reading of its text finds.
 _BINDERS = frozenset({"exec", "globals", "locals", "vars"})
@@ -107,9 +103,7 @@ def _bound_otherwise(kinds: Kinds) -> Iterator[str]:
         if not isinstance(node.ctx, ast.Load) and (path := dotted(node)):
             yield path[0]
     for kind, field in _BINDS_BY.items():
-        for node in kinds[kind]:
-            if (name := getattr(node, field)) is not None:
-                yield name
+        yield from (getattr(node, field) for node in kinds[kind])
 
 
 def _known(path: str) -> str | None:
@@ -166,14 +160,14 @@ def _is_guarded(node: ast.AST) -> bool:
     caught = [handler.type for handler in node.handlers]
     return any(
         kind is None
-        or any(isinstance(each, ast.Name) and each.id in _CATCHERS for each in ast.walk(kind))
+        or any(isinstance(each, ast.Name) and each.id in _CATCHERS for each in nodes(kind))
         for kind in caught
     )
 
 
-def _missing_attributes(nodes: Iterable[ast.Attribute], modules: dict[str, str]) -> set[str]:
+def _missing_attributes(read: Iterable[ast.Attribute], modules: dict[str, str]) -> set[str]:
     found = set()
-    for node in nodes:
+    for node in read:
         path = dotted(node)
         if path and path[0] in modules and not has(modules[path[0]], tuple(path[1:])):
             found.add(".".join(path))

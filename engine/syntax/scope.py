@@ -9,6 +9,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from engine.syntax.tree import nodes
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -58,13 +60,15 @@ def imported_at(tree: ast.Module, *, line: int) -> frozenset[str]:
     """
     function = _innermost(tree, line)
     local = own_nodes(function.body if function else ())
-    imports = [
-        *own_nodes(tree.body),
-        *(node for node in local if getattr(node, "lineno", line) < line),
-    ]
+    before = (node for node in local if getattr(node, "lineno", line) < line)
+    return imported_names([*own_nodes(tree.body), *before])
+
+
+def imported_names(among: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that the imports ``among`` some nodes bind."""
     return frozenset(
         alias.asname or alias.name.split(".")[0]
-        for node in imports
+        for node in among
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     )
@@ -92,7 +96,7 @@ def _is_call(value: ast.expr, *names: str) -> bool:
 def _innermost(tree: ast.Module, line: int) -> _Function | None:
     around = [
         node
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, _Function) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     # A place on the line of a nested `def` may stand before it. What the function around binds can
@@ -141,14 +145,14 @@ def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None, ast.exp
 
 
 def _stored(target: ast.expr) -> Iterator[str]:
-    for node in ast.walk(target):
+    for node in nodes(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
 
 
-def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes and what is under them, in the order of the text, but no inner scope."""
-    for node in nodes:
+def own_nodes(roots: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the roots and what is under them, in the order of the text, but no inner scope."""
+    for node in roots:
         yield node
         if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
             yield from own_nodes(ast.iter_child_nodes(node))

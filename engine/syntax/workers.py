@@ -5,16 +5,20 @@ completion is sent to another process, pickled together with the function that p
 loop goes on. If CPython's parser dies on a text, that process dies and not the run: the text counts
 as no program, and a new process takes the place of the dead one.
 
+``python -m engine.syntax.workers`` is such a process. Standard input brings sequences of functions
+without arguments, each sequence as a pickle; standard output takes, for each of them, the list of
+what they returned or raised.
+
 Covers: sending work and taking results back. Does not cover what is parsed, or how: the operators
 say that (``engine.prompts``).
 """
 
-from __future__ import annotations
-
 import contextlib
+import ctypes
+import gc
 import os
 import pickle
-import struct
+import signal
 import subprocess
 import sys
 import threading
@@ -26,14 +30,13 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-FRAME = struct.Struct("<Q")
-"""Before each message, its length in bytes."""
-_MOST_AT_ONCE = 16  # pieces of work that a process is given together
-_Work = tuple[Callable[[], Any], Future[Any]]
-
-
 CORES_EACH = 8
 """Cores of the machine for each process that parses beside a model."""
+_MOST_AT_ONCE = 16  # pieces of work that a process is given together
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+_COLLECT_AFTER = 100_000  # objects: trees are large, and hold no cycles
+_Work = tuple[Callable[[], Any], Future[Any]]
+_Done = tuple[Any, BaseException | None]  # what it returned, or raised
 
 
 class WorkerDied(Exception):
@@ -129,13 +132,13 @@ class _Process:
 
     def __init__(self, cores: Collection[int]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", "engine.syntax.worker"],
+            [sys.executable, "-P", "-s", "-m", "engine.syntax.workers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         os.sched_setaffinity(self._process.pid, cores)
 
-    def do(self, works: Sequence[Callable[[], Any]]) -> list[tuple[Any, BaseException | None]]:
+    def do(self, works: Sequence[Callable[[], Any]]) -> list[_Done]:
         """Return what each piece of work returns, or raises.
 
         Raises:
@@ -144,15 +147,11 @@ class _Process:
         assert self._process.stdin is not None and self._process.stdout is not None
         message = pickle.dumps(works, pickle.HIGHEST_PROTOCOL)
         try:
-            self._process.stdin.write(FRAME.pack(len(message)) + message)
+            self._process.stdin.write(message)
             self._process.stdin.flush()
-        except BrokenPipeError as error:
+            done: list[_Done] = pickle.load(self._process.stdout)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise WorkerDied("a process for syntax work died") from error
-        head = self._process.stdout.read(FRAME.size)
-        answer = self._process.stdout.read(*FRAME.unpack(head)) if len(head) == FRAME.size else b""
-        if not answer:
-            raise WorkerDied("a process for syntax work died")
-        done: list[tuple[Any, BaseException | None]] = pickle.loads(answer)
         return done
 
     def close(self) -> None:
@@ -163,3 +162,29 @@ class _Process:
         self._process.stdout.close()
         with contextlib.suppress(BrokenPipeError):  # by its death it had not read everything
             self._process.stdin.close()
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    # A run that is killed leaves nothing behind: a long piece of work does not look at its input.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group of processes
+    gc.set_threshold(_COLLECT_AFTER)
+    target = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed by mistake is no message
+    with contextlib.suppress(EOFError):
+        while True:
+            works = pickle.load(sys.stdin.buffer)
+            target.write(pickle.dumps([_done(work) for work in works], pickle.HIGHEST_PROTOCOL))
+            target.flush()
+
+
+def _done(work: Callable[[], Any]) -> _Done:
+    try:
+        return work(), None
+    except Exception as error:  # raised again where the result is awaited
+        return None, error
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,7 @@ import pytest
 from engine import syntax
 from engine.mutation import mutated
 from engine.problem import load_problem, shipped
-from engine.syntax.key import program_key
+from engine.syntax.reading import program_key
 
 HOSTILE = {
     "class": "class A:\n    size = 3\n\n    def f(self, x):\n        y = x * 2\n        return y\n",

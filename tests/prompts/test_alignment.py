@@ -13,7 +13,7 @@ from words import STABLE, Words
 from engine.core import Block, Candidate, Part, Problem, Proposal
 from engine.problem import load_problem, shipped
 from engine.prompts import OPERATORS, make_operators
-from engine.prompts.blocks import aligned
+from engine.prompts.layouts import aligned
 
 PROGRAM = "def f(x):\n    y = x + 1\n    return y\n"
 

@@ -23,8 +23,8 @@ from engine.core import (
     UserError,
 )
 from engine.problem import load_problem, shipped
+from engine.prompts.answer import apply_blocks
 from engine.prompts.chat import Diff, Rewrite
-from engine.prompts.diff import apply_blocks
 from engine.settings import PromptSettings
 
 

@@ -29,7 +29,7 @@ from engine.core import (
 )
 from engine.problem import load_problem, shipped
 from engine.prompts.infill import Infill
-from engine.syntax.sites import SiteKind, find_sites
+from engine.syntax.places import SiteKind, find_sites
 
 PLAIN = """\
 import numpy as np

@@ -11,8 +11,8 @@ import pytest
 
 from engine import syntax
 from engine.syntax import read
-from engine.syntax.key import program_key
 from engine.syntax.names import known_modules
+from engine.syntax.reading import program_key
 
 
 def key(program: str) -> str:

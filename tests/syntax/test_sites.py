@@ -8,8 +8,8 @@ import re
 import pytest
 
 from engine import syntax
-from engine.syntax.key import program_key
-from engine.syntax.sites import Site, SiteKind, find_sites
+from engine.syntax.places import Site, SiteKind, find_sites
+from engine.syntax.reading import program_key
 
 PLAIN = """\
 import numpy as np
