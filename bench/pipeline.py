@@ -7,7 +7,6 @@ model has one core and the evaluator another. Modes:
 - ``standard``: one call after the other, in phases (``pipeline.overlap=false``);
 - ``overlapped``: the default loop without guesses, one island;
 - ``speculative``: the same with ``pipeline.speculate=true``;
-- ``auto``: with ``pipeline.speculate=auto``;
 - ``islands``: four islands in one batch, without guesses;
 - ``islands-speculative``: the same with guesses.
 
@@ -62,7 +61,7 @@ from engine.timeline import Timeline
 DEFAULTS = {
     "problem": "signal",
     "cases": "cheap,balanced,bound",
-    "modes": "standard,overlapped,speculative,auto,islands,islands-speculative",
+    "modes": "standard,overlapped,speculative,islands,islands-speculative",
     "seeds": "0,1,2",
     "candidates": "100",
     "out": "runs/bench-pipeline.jsonl",
@@ -79,8 +78,7 @@ def settings_of(mode: str, base: RunSettings, *, seed: int) -> RunSettings:
         UserError: there is no such mode.
     """
     kind, _, ahead = mode.removeprefix("islands-").partition(":")
-    speculate = {"speculative": "true", "auto": "auto"}.get(kind, "false")
-    known = kind in ("standard", "overlapped", "islands", "speculative", "auto")
+    known = kind in ("standard", "overlapped", "islands", "speculative")
     if not known or (ahead and not (kind == "speculative" and ahead.isdecimal())):
         raise UserError(f"modes={mode} is none of {DEFAULTS['modes']}")
     return replace(
@@ -90,7 +88,7 @@ def settings_of(mode: str, base: RunSettings, *, seed: int) -> RunSettings:
         pipeline=replace(
             base.pipeline,
             overlap=kind != "standard",
-            speculate=speculate,
+            speculate=kind == "speculative",
             ahead=int(ahead or base.pipeline.ahead),
         ),
     )

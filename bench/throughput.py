@@ -7,7 +7,7 @@ then the run is made again. Each begins with an empty prefix cache, and both eng
 arguments and threads. ``ratio`` is the engine's generated tokens a second over the bare ones, of
 one round.
 
-Usage: python -m bench.throughput [problem=signal] [calls=20] [rounds=5] [speculate=auto]
+Usage: python -m bench.throughput [problem=signal] [calls=20] [rounds=5] [speculate=true]
        [threads=1]
 The last line printed is JSON.
 """
@@ -40,7 +40,7 @@ DEFAULTS = {
     "problem": "signal",
     "calls": "20",
     "rounds": "5",
-    "speculate": "auto",
+    "speculate": "true",
     "threads": "1",
 }
 

@@ -242,7 +242,7 @@ def evolve(
         )
         calls.begin_again(restored.unfinished)
         generator: Generator = calls
-        if pipeline.overlap and pipeline.speculate != "false":
+        if pipeline.overlap and pipeline.speculate:
             generator = SpeculativeCalls(
                 calls,
                 settings=settings,

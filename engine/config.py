@@ -48,7 +48,6 @@ _TEXT_KEYS = (
     "model.cache_dir",
     "cache.folder",
     "cache.server",
-    "pipeline.speculate",
     "pool.sources",
     "data",
     "runs",

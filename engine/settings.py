@@ -30,7 +30,6 @@ from engine.section import (
 
 Archive = Literal["none", "structure", "problem"]
 Layout = Literal["classic", "stable", "transcript"]
-Speculate = Literal["true", "false", "auto"]
 NEED_MORE = ("crossover", "repair")
 """The operators that need a second program, with which no run can begin."""
 MOST_CHILDREN = 4096
@@ -205,7 +204,7 @@ class PipelineSettings(Section):
         overlap: whether islands decode while others' candidates are evaluated; if not, one call
             is generated, then its candidates are evaluated, then the next call is asked for.
         speculate: whether an island's next call begins before the verdicts that its parent depends
-            on: ``true``, ``false``, or ``auto`` for as long as that gains more than it wastes.
+            on.
         ahead: the most calls of an island that may have begun so at once.
         children: the most at the model; None for as many as vLLM runs at once.
         candidates: the most at the evaluators, above which no call is asked for; None for a number
@@ -215,7 +214,7 @@ class PipelineSettings(Section):
     """
 
     overlap: Flag
-    speculate: Speculate
+    speculate: Flag
     ahead: Count
     children: Count | None
     candidates: Count | None

@@ -176,7 +176,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         pipeline=replace(
             defaults.pipeline,
             overlap=rng.random() < 0.85,
-            speculate=rng.choice(["true", "false", "auto", "true"]),
+            speculate=rng.choice([True, False, True, True]),
             ahead=rng.randint(1, 3),
             children=rng.choice([None, rng.randint(1, 12)]),
             candidates=rng.choice([None, rng.randint(1, 8)]),
@@ -215,7 +215,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
 def _guessing(schedule: Schedule) -> Schedule:
     """Return the schedule with verdicts so slow that guesses go ahead of guesses."""
     settings = schedule.settings
-    pipeline = replace(settings.pipeline, overlap=True, speculate="true", ahead=3, candidates=None)
+    pipeline = replace(settings.pipeline, overlap=True, speculate=True, ahead=3, candidates=None)
     settings = replace(
         settings,
         pipeline=pipeline,

@@ -81,10 +81,7 @@ def one_error(err: str) -> str:
         ("pool.sources=nowhere", "nowhere is not a folder; give a folder of programs or a run's"),
         ("pool.sources=[3]", "pool.sources is 3; it must be folders"),
         ("islands.migrants=0", "islands.migrants is 0; it must be 1 or more"),
-        (
-            "pipeline.speculate=maybe",
-            "pipeline.speculate is 'maybe'; it must be 'true', 'false' or",
-        ),
+        ("pipeline.speculate=maybe", "pipeline.speculate is 'maybe'; it must be true or false"),
         ("pipeline.children=0", "pipeline.children is 0; it must be 1 or more, or null"),
         ("evaluation.strict=2", "evaluation.strict is 2; it must be true or false"),
         ("evaluation.cascade.audit=0", "evaluation.cascade.audit is 0; it must be 0.001 or more"),
@@ -213,7 +210,7 @@ def test_a_log_that_is_no_database(refused: Refused, recorded_run: Path) -> None
         ("UPDATE events SET kind = 'something'", "run.db is damaged"),
         ("DELETE FROM events", "its log has no beginning"),
         ("DELETE FROM events WHERE kind = 'verdict'", "its log has no beginning"),
-        ("DROP VIEW calls; DROP VIEW candidates; DROP TABLE events", "run.db is not the log of"),
+        ("DROP TABLE events", "run.db is not the log of"),
         ("PRAGMA user_version = 99", "schema 99"),
     ],
 )

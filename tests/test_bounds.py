@@ -158,8 +158,6 @@ def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_key(
         ("islands.migrate_every", 0),
         ("islands.migrants", 1),
         ("islands.migrants", 10**9),
-        ("pipeline.speculate", "auto"),
-        ("pipeline.speculate", "false"),
         ("pipeline.children", 1),
         ("pipeline.children", None),
         ("pipeline.candidates", 1),

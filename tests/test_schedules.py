@@ -280,7 +280,7 @@ def assert_guesses_show_what_is_pending(schedule: Schedule, life: Life) -> None:
 
 def assert_nothing_overlaps_that_may_not(schedule: Schedule, life: Life) -> None:
     pipeline, history = schedule.settings.pipeline, life.history
-    if not pipeline.overlap or pipeline.speculate == "false":
+    if not pipeline.overlap or not pipeline.speculate:
         assert (history.guessed, history.given_up) == (0, [])
     if not pipeline.overlap:
         order = [*history.calls]
@@ -344,7 +344,7 @@ def _added(costs: list[tuple[int, int, int]]) -> list[int]:
 def assert_limits_hold(schedule: Schedule, life: Life) -> None:
     """A call that is no guess's successor begins where there is room for it, or alone."""
     pipeline = schedule.settings.pipeline
-    if pipeline.speculate == "false":
+    if not pipeline.speculate:
         most = pipeline.children or MOST_AT_ONCE
         for asked in life.asked:
             assert asked.beside == 0 or asked.beside + len(asked.seeds) <= most

@@ -13,7 +13,7 @@ explores, and asks for a guess that mixes exploitation and exploration: this one
 search does.
 
 Covers: beginning, confirming and giving up guesses. Does not cover the calls that the search has
-asked for (``engine.pipeline.calls``), or whether guesses pay (``payoff.py``).
+asked for (``engine.pipeline.calls``).
 """
 
 import dataclasses
@@ -26,7 +26,6 @@ from engine.budget import Allowance
 from engine.core import Call, GivenUp, Pending, Proposal
 from engine.pipeline import Calls, Reader, Request, Response
 from engine.settings import RunSettings
-from engine.speculation.payoff import Payoff
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,11 +98,9 @@ class SpeculativeCalls:
         self._requests = calls.requests
         self._reader = reader
         self._allowance = allowance
-        self._payoff = Payoff(settings.pipeline.speculate)
         # By island, of its next call, the one after it, and so on:
         self._guesses: defaultdict[int, list[Guess]] = defaultdict(list)
         self._given_up: list[Guess] = []  # whose children are not all back
-        self._passed: dict[int, int] = {}  # islands not to guess for, and their last calls then
         self._verdicts = len(calls.state.history.verdicts)
 
     @property
@@ -161,14 +158,8 @@ class SpeculativeCalls:
             if state.is_open(island)
             and len(self._guesses[island]) < self._most_ahead
             and not any(guess.request.left for guess in self._guesses[island])
-            and self._passed.get(island) != state.last_call(island)
         } - self._calls.islands
-        while (island := state.next_of(free)) is not None:
-            if self._payoff.is_due():
-                return island
-            self._passed[island] = state.last_call(island)
-            free.remove(island)
-        return None
+        return state.next_of(free)
 
     def _would_count(self) -> bool:
         """Whether the budget admits more candidates than the guesses under way will bring."""
@@ -190,7 +181,6 @@ class SpeculativeCalls:
         )
         if not self._calls.pressure.fits(proposal.k, beside=self.children):
             return False
-        self._payoff.begin()
         request = self._requests.compose(proposal)
         guesses.append(Guess(request=request, ahead=tuple(each.id for each in ahead)))
         return True
@@ -262,7 +252,6 @@ class SpeculativeCalls:
         """Record the call of a guess that came true: the parent was drawn by ``rule``."""
         request = guess.request
         request.proposal = dataclasses.replace(request.proposal, rule=rule)
-        self._payoff.judge(right=True, seconds=request.seconds)
         self._calls.take_over(request, guess.call())
         return request
 
@@ -273,7 +262,6 @@ class SpeculativeCalls:
     def _give_up(self, island: int, which: slice) -> None:
         """Drop guesses; what they cost is recorded when their children are back."""
         for guess in self._guesses[island][which]:
-            self._payoff.judge(right=False, seconds=guess.request.seconds)
             self._requests.drop(guess.request)
             self._given_up.append(guess)
         del self._guesses[island][which]

@@ -20,7 +20,7 @@ def limits(
 ) -> BackPressure:
     settings = PipelineSettings(
         overlap=True,
-        speculate="auto",
+        speculate=True,
         ahead=2,
         children=children,
         candidates=candidates,
