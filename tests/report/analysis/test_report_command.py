@@ -167,7 +167,7 @@ def test_bad_arguments_are_named(
             "UPDATE events SET body = json_set(body, '$.score', 'x') WHERE kind = 'verdict'",
             "is dam",
         ),
-        ("DROP VIEW calls; DROP VIEW candidates; DROP TABLE events", "is not the log of a run"),
+        ("DROP TABLE events", "is not the log of a run"),
         ("PRAGMA user_version = 99", "schema 99"),
     ],
 )
