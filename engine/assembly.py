@@ -94,11 +94,7 @@ class Run:
         Raises:
             UserError: the folder is no run, or what it is a run of has changed.
         """
-        if not (folder / "config.yaml").is_file():
-            raise UserError(
-                f"{folder} is not a run: it has no config.yaml; give a folder under runs/"
-            )
-        settings = config.load(folder / "config.yaml")
+        settings = config.load_run(folder)
         problem = read_problem(settings)
         with EventLog(folder) as log:
             run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)

@@ -104,6 +104,18 @@ def load(path: Path) -> RunSettings:
         raise UserError(f"{path} can't be read as a run's settings: {_line(error)}") from error
 
 
+def load_run(folder: Path) -> RunSettings:
+    """Return the settings of the run in a folder.
+
+    Raises:
+        UserError: the folder is no run, or was written by another version.
+    """
+    path = folder / "config.yaml"
+    if not path.is_file():
+        raise UserError(f"{folder} is not a run: it has no {path.name}; give a folder under runs/")
+    return load(path)
+
+
 def quoted(text: str) -> str:
     """Return ``text`` as a string of Hydra's grammar, which takes few characters as they are."""
     # A backslash is only special before a quote.

@@ -486,13 +486,13 @@ class Doubtful(Rewrite):
 class DoubtfulCrossover(Doubtful):
     """Asks for what a crossover does."""
 
-    words, words_alone = Crossover.words, Crossover.words_alone
+    words_for_two = Crossover.words_for_two
 
 
 class DoubtfulRepair(Doubtful):
     """Asks for what a repair does."""
 
-    words, words_alone = Repair.words, Repair.words_alone
+    words_for_two = Repair.words_for_two
 
 
 OPERATORS = {

@@ -11,7 +11,7 @@ import pytest
 
 from engine import config
 from engine.core import INITIAL, Candidate, Direction
-from engine.pool.allocation import allocate
+from engine.pool.seeding import allocate
 from engine.search.search import Search
 from engine.search.widths.cost_aware import CostAwareSettings
 from engine.syntax import read

@@ -10,7 +10,7 @@ temperature alone. What it finds is what chance finds.
   is 0, and every token counts as one that fills no block of a cache.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 
 from engine.core import ChatFrame, Generation, UserError
@@ -29,7 +29,7 @@ class MutationFanOut:
     def __init__(
         self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], syntax: Executor
     ) -> None:
-        """Begin with nothing written.
+        """Have all children begun.
 
         Args:
             token_ids: the program, one character a token.
@@ -37,30 +37,17 @@ class MutationFanOut:
             syntax: processes that mutate.
         """
         self._program = "".join(map(chr, token_ids))
-        self._syntax = syntax
-        self._running = dict(enumerate(sampling))
+        self._limits = [each.max_tokens for each in sampling]
+        self._running = {
+            index: syntax.submit(timed, self._program, seed=each.seed, temperature=each.temperature)
+            for index, each in enumerate(sampling)
+        }
         self._finished: list[Generation] = []
 
     @property
     def indices(self) -> tuple[int, ...]:
         """Numbers of the children that are not written."""
         return tuple(self._running)
-
-    def begin(self) -> Callable[[], None]:
-        """Begin to write all children; return what waits for them."""
-        running, self._running = self._running, {}
-        children = {
-            index: self._syntax.submit(
-                timed, self._program, seed=each.seed, temperature=each.temperature
-            )
-            for index, each in running.items()
-        }
-
-        def wait() -> None:
-            for index, child in children.items():
-                self._finished.append(self._generation(index, running[index], *child.result()))
-
-        return wait
 
     def take(self) -> list[Generation]:
         """Return the children that were written since the last time."""
@@ -72,20 +59,13 @@ class MutationFanOut:
         return {}
 
     def abort(self, index: int) -> None:
-        """Write child ``index`` now."""
-        each = self._running.pop(index, None)
-        if each is not None:
-            child = timed(self._program, seed=each.seed, temperature=each.temperature)
-            self._finished.append(self._generation(index, each, *child))
-
-    def close(self) -> None:
-        """Forget every child that was not handed out."""
-        self._running.clear()
-        self._finished.clear()
-
-    def _generation(self, index: int, sampling: Sampling, whole: str, seconds: float) -> Generation:
-        text = whole[: sampling.max_tokens]
-        return Generation(
+        """Wait until child ``index`` is written."""
+        child = self._running.pop(index, None)
+        if child is None:
+            return
+        whole, seconds = child.result()
+        text = whole[: self._limits[index]]
+        generation = Generation(
             index=index,
             text=text,
             token_ids=tuple(map(ord, text)),
@@ -94,6 +74,12 @@ class MutationFanOut:
             cached_prompt_tokens=0,
             llm_seconds=seconds,
         )
+        self._finished.append(generation)
+
+    def close(self) -> None:
+        """Forget every child that was not handed out."""
+        self._running.clear()
+        self._finished.clear()
 
 
 class MutationModel:
@@ -136,8 +122,9 @@ class MutationModel:
 
     def step(self) -> None:
         """Write every child that was asked for."""
-        for wait in [fan.begin() for fan in self._fans]:
-            wait()
+        for fan in self._fans:
+            for index in fan.indices:
+                fan.abort(index)
         self._fans.clear()
 
     def load(self) -> EngineLoad:

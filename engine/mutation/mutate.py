@@ -4,7 +4,7 @@ Covers: which mutation is tried, how many there are, and what has to hold of the
 it is another program (`engine.core.Program.key`), and it reads no name that nothing defines and
 that the program before it did not read already. Comments and layout are lost.
 
-Does not cover the mutations themselves: ``expressions.py``, ``statements.py``.
+Does not cover the mutations themselves: ``mutations.py``.
 """
 
 import ast
@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from engine.mutation import expressions, statements
-from engine.mutation.expressions import Change, one_of
+from engine.mutation import mutations
+from engine.mutation.mutations import Change, one_of
 from engine.syntax import read
 from engine.syntax.tree import copy_of
 
@@ -22,15 +22,15 @@ Mutation = Callable[[ast.Module], list[Change]]
 """Returns the changes that it may make of a tree; none if the tree has no place for it."""
 
 MUTATIONS: Mapping[Mutation, float] = {
-    expressions.constant: 4.0,
-    expressions.operator: 1.0,
-    expressions.comparison: 0.5,
-    expressions.name: 1.0,
-    expressions.call: 1.0,
-    expressions.expression: 1.5,
-    statements.removal: 0.5,
-    statements.repetition: 0.5,
-    statements.exchange: 0.5,
+    mutations.constant: 4.0,
+    mutations.operator: 1.0,
+    mutations.comparison: 0.5,
+    mutations.name: 1.0,
+    mutations.call: 1.0,
+    mutations.expression: 1.5,
+    mutations.removal: 0.5,
+    mutations.repetition: 0.5,
+    mutations.exchange: 0.5,
 }
 """The mutations and their weights. Plain guesses: a null hypothesis that was tuned on the problems
 that it is measured on would be none."""

@@ -1,8 +1,7 @@
 """Seed pools: programs that other runs or people made, for a run to start from.
 
-`read_pool` reads them (``reading``); `seeds` has them evaluated, clustered and mixed
-(``allocation``), and says with which of them each island begins. ``python -m engine.pool export``
-writes the best programs of runs as a pool.
+`read_pool` reads them; `seeds` has them evaluated, clustered and mixed, and says with which of them
+each island begins. ``python -m engine.pool export`` writes the best programs of runs as a pool.
 """
 
 from engine.pool.reading import PoolProgram, PoolReading, read_pool

@@ -5,7 +5,7 @@ nor are folders in it. Anyone may have written the files, so they are read and p
 run here: only an evaluator runs them, behind its walls. A file that can't be a program of the
 problem is reported with the reason, and the others are read all the same.
 
-Does not cover evaluating the programs, or which of them go where (``allocation.py``).
+Does not cover evaluating the programs, or which of them go where (``seeding.py``).
 """
 
 import os

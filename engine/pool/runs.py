@@ -50,7 +50,7 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
     Raises:
         UserError: the folder is no run of this problem, is damaged, or a process works on it.
     """
-    settings = _settings(folder)
+    settings = config.load_run(folder)
     name = Path(settings.problem).name
     if name != problem.name:
         raise UserError(f"{folder} is a run of problem {name}, not of {problem.name}")
@@ -72,18 +72,6 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
         fingerprint=history.sessions[0].fingerprint,
         best=_different(valid, program=lambda each: each.program),
     )
-
-
-def _settings(folder: Path) -> RunSettings:
-    """Return the settings of the run in ``folder``.
-
-    Raises:
-        UserError: it is not a run.
-    """
-    path = folder / "config.yaml"
-    if not path.is_file():
-        raise UserError(f"{folder} is not a run: it has no {path.name}; give a folder under runs/")
-    return config.load(path)
 
 
 def _different(items: Iterable[T], *, program: Callable[[T], str]) -> list[T]:
@@ -135,7 +123,7 @@ def export(runs: Sequence[Path], *, to: Path, top: int, each: int | None = None)
     """
     if to.exists():
         raise UserError(f"{to} exists; give another to=FOLDER")
-    settings = _settings(runs[0])
+    settings = config.load_run(runs[0])
     data = Path(settings.data) if settings.data is not None else None
     problem = load_problem(Path(settings.problem), data=data)
     first, *others = recorded = [read_run(run, problem=problem) for run in runs]

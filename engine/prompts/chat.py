@@ -73,11 +73,11 @@ class ChatOperator(Writer):
     Attributes:
         words: what is asked for; empty where a conversation can't hold the answer, so that it
             begins anew.
-        words_alone: the same where the request shows no second program.
+        words_for_two: the same where the request shows a second program.
     """
 
     words: ClassVar[str] = ""
-    words_alone: ClassVar[str] = ""
+    words_for_two: ClassVar[str] = ""
 
     @cached_property
     def _frame(self) -> ChatFrame:
@@ -147,7 +147,7 @@ class ChatOperator(Writer):
             pieces.append((_shown("Other program", asked.partner), (asked.partner.id,)))
         if asked.repairs is not None:
             pieces.append((_broken(asked.repairs) + "\n\n", (asked.repairs.id,)))
-        pieces.append((cls.words if pieces else cls.words_alone or cls.words, ()))
+        pieces.append((cls.words_for_two if pieces else cls.words, ()))
         return [*pieces, *failed(asked.failures, parent=parent)]
 
     def _asked(self, pieces: Sequence[Piece]) -> Sequence[Block]:
@@ -182,24 +182,22 @@ class Rewrite(ChatOperator):
 class Crossover(Rewrite):
     """Asks for a whole program that combines the parent with another candidate."""
 
-    words = (
+    words_for_two = (
         "Write one program that joins what is good in the current program and in the other one, "
         "and is better than both. Answer with the whole program in one ```python block and nothing "
         "else."
     )
-    words_alone = Rewrite.words
 
 
 @OPERATORS.register("repair")
 class Repair(Rewrite):
     """Asks for a whole program that corrects a failed attempt."""
 
-    words = (
+    words_for_two = (
         "Find out why the broken program got no score and correct it; keep the idea that sets it "
         "apart from the current program. Answer with the whole corrected program in one ```python "
         "block and nothing else."
     )
-    words_alone = Rewrite.words
 
 
 @OPERATORS.register("diff")

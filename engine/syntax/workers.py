@@ -57,7 +57,6 @@ class SyntaxWorkers(Executor):
         self._cores = cores
         self._change = threading.Condition()
         self._waiting: deque[_Work] = deque()
-        self._alone: deque[_Work] = deque()  # to be done one at a time: one of them is deadly
         self._threads: list[threading.Thread] = []
         self._closing = False
 
@@ -97,34 +96,32 @@ class SyntaxWorkers(Executor):
     def _serve(self) -> None:
         """Give one process work until there is an end."""
         process = _Process(self._cores)
-        while (taken := self._next()) is not None:
-            batch, is_alone = taken
-            try:
-                done = process.do([work for work, _ in batch])
-            except WorkerDied as error:
-                process.close()
-                process = _Process(self._cores)
-                if not is_alone:  # find out which of them it was, if it was one of them
-                    with self._change:
-                        self._alone.extend(batch)
-                    continue
-                done = [(None, error)]
-            for (_, result), (value, failure) in zip(batch, done, strict=True):
-                if failure is None:
-                    result.set_result(value)
-                else:
-                    result.set_exception(failure)
+        while batch := self._next():
+            todo = [batch]
+            while todo:
+                works = todo.pop()
+                try:
+                    done = process.do([work for work, _ in works])
+                except WorkerDied as error:
+                    process.close()
+                    process = _Process(self._cores)
+                    if works is batch:  # find out which of them it was, if it was one of them
+                        todo = [[each] for each in batch]
+                        continue
+                    done = [(None, error)]
+                for (_, result), (value, failure) in zip(works, done, strict=True):
+                    if failure is None:
+                        result.set_result(value)
+                    else:
+                        result.set_exception(failure)
         process.close()
 
-    def _next(self) -> tuple[list[_Work], bool] | None:
-        """Wait for work; return a share of it, and whether it is to be alone. None at the end."""
+    def _next(self) -> list[_Work]:
+        """Wait for work and return a share of it; nothing at the end."""
         with self._change:
-            while not (self._alone or self._waiting or self._closing):
-                self._change.wait()
-            if self._alone:
-                return [self._alone.popleft()], True
+            self._change.wait_for(lambda: self._waiting or self._closing)
             share = min(_MOST_AT_ONCE, -(-len(self._waiting) // self._count))
-            return ([self._waiting.popleft() for _ in range(share)], False) if share else None
+            return [self._waiting.popleft() for _ in range(share)]
 
 
 class _Process:
@@ -156,12 +153,8 @@ class _Process:
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-        with contextlib.suppress(BrokenPipeError):  # by its death it had not read everything
-            self._process.stdin.close()
+        self._process.communicate()  # by its death it had not read everything
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from engine.core import Candidate, Direction
 from engine.embedding import Vectors
-from engine.pool.allocation import allocate
+from engine.pool.seeding import allocate
 
 Islands = list[list[str]]
 

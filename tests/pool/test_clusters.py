@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from engine.embedding import Vectors
-from engine.pool.allocation import clusters
+from engine.pool.seeding import clusters
 
 
 def rows(*vectors: tuple[float, ...]) -> Vectors:
@@ -61,7 +61,7 @@ def test_every_row_is_in_one_cluster_and_none_is_empty(vectors: Vectors, k: int,
 
 
 def test_a_cluster_that_k_means_leaves_empty_gets_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.pool.allocation._RESTARTS", 1)  # or another start would be taken
+    monkeypatch.setattr("engine.pool.seeding._RESTARTS", 1)  # or another start would be taken
     cloud = rows(
         *((3, 0), (-1, -1), (-7, 7), (3, 3), (6, 3)),
         *((-6, 5), (-2, 5), (6, -5), (6, -7), (3, -6)),

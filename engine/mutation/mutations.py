@@ -1,13 +1,17 @@
-"""Mutations of expressions: numbers, operators, comparisons, names, calls, subexpressions.
+"""The mutations: each returns the changes that it may make of a syntax tree, one for each place.
 
-Each mutation returns the changes that it may make of a syntax tree, one for each place. Does not
-cover which of them is made, or what has to hold of the mutated program: ``mutate.py``.
+Of expressions: numbers, operators, comparisons, names, calls, subexpressions. Of statements: one is
+removed, repeated, or changes places with its neighbour. Only statements inside functions are
+touched, and no ``return``, import, definition or docstring: a program needs those to return
+anything.
+
+Does not cover which of them is made, or what has to hold of the mutated program: ``mutate.py``.
 """
 
 import ast
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -32,6 +36,11 @@ _UNDETERMINED = frozenset({"empty", "empty_like"})
 _MOST_INTEGER = 1 << 53  # a larger one is only shifted: as a float it would lose digits
 _SHIFTS = 0.5  # share of the integers that are shifted and not scaled
 _SMALLEST_STEP, _LARGEST_STEP = -3.0, 0.3  # decimal logarithms of relative steps
+_FIXED = (
+    *(ast.Return, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef),
+    *(ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass),
+)
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)  # what stands behind them never runs
 
 _T = TypeVar("_T")
 _Kind = tuple[type[ast.AST], ...]
@@ -146,6 +155,50 @@ def expression(tree: ast.Module) -> list[Change]:
     return [copy_one] if slots else []
 
 
+def removal(tree: ast.Module) -> list[Change]:
+    """Remove a statement; ``pass`` stays where it was the only one of its block."""
+
+    def remove(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
+        block[index : index + 1] = [] if len(block) > 1 else [ast.Pass()]
+
+    return [
+        partial(remove, block, index)
+        for block in _blocks(tree)
+        for index, statement in enumerate(block)
+        if _is_movable(statement)
+    ]
+
+
+def repetition(tree: ast.Module) -> list[Change]:
+    """Insert a copy of a statement somewhere behind it in its block."""
+
+    def repeat(block: list[ast.stmt], index: int, to: int, _: np.random.Generator) -> None:
+        block.insert(to, copy.deepcopy(block[index]))
+
+    return [
+        partial(repeat, block, index, to)
+        for block in _blocks(tree)
+        for index, statement in enumerate(block)
+        if _is_movable(statement)
+        for to in range(index + 1, len(block) + 1)
+        if not isinstance(block[to - 1], _LEAVES)
+    ]
+
+
+def exchange(tree: ast.Module) -> list[Change]:
+    """Let two neighbours change places."""
+
+    def swap(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
+        block[index], block[index + 1] = block[index + 1], block[index]
+
+    return [
+        partial(swap, block, index)
+        for block in _blocks(tree)
+        for index in range(len(block) - 1)
+        if _is_movable(block[index]) and _is_movable(block[index + 1])
+    ]
+
+
 def one_of(values: Sequence[_T], rng: np.random.Generator) -> _T:
     """Return one of ``values``, each as likely as the others."""
     return values[int(rng.integers(len(values)))]
@@ -190,51 +243,70 @@ def _other(now: ast.AST, kinds: Sequence[_Kind], rng: np.random.Generator) -> An
     return one_of([each for each in kind if not isinstance(now, each)], rng)()
 
 
-def _own_functions(tree: ast.Module) -> dict[str, tuple[int, int]]:
-    """Return the least and the most positional arguments of the program's own functions."""
+def _own_functions(tree: ast.Module) -> dict[str, Function]:
+    """Return the program's own functions by name, in alphabetical order."""
     found = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.args.vararg:
             most = len(node.args.posonlyargs + node.args.args)
             if all(each is not None for each in node.args.kw_defaults):
-                found[node.name] = (most - len(node.args.defaults), most)
-    return found
+                least = most - len(node.args.defaults)
+                found[node.name] = Function(name=node.name, least=least, most=most)
+    return dict(sorted(found.items()))
 
 
-def _rivals(node: ast.Call, modules: dict[str, str], own: dict[str, tuple[int, int]]) -> list[str]:
+def _rivals(node: ast.Call, modules: dict[str, str], own: dict[str, Function]) -> list[str]:
     """Return the names of the functions that might be called in place of a call's own."""
-    given = len(node.args)
-    if isinstance(node.func, ast.Name) and node.func.id in own:
-        return [
-            each
-            for each, (least, most) in sorted(own.items())
-            if each != node.func.id and least <= given <= most
-        ]
-    path = dotted(node.func)
-    if path is None or len(path) < 2 or path[0] not in modules:
+    given, path = len(node.args), dotted(node.func)
+    if path is None:
         return []
+    rivals: Iterable[Function] = ()
+    if len(path) == 1 and path[0] in own:
+        rivals = own.values()
+    elif len(path) > 1 and path[0] in modules:
+        rivals = _functions(".".join([modules[path[0]], *path[1:-1]]))
     return [
-        each.name
-        for each in _functions(".".join([modules[path[0]], *path[1:-1]]))
-        if each.least <= given <= each.most
-        and each.name != path[-1]
-        and each.name not in _UNDETERMINED
+        each.name for each in rivals if each.least <= given <= each.most and each.name != path[-1]
     ]
 
 
-def _functions(module: str) -> tuple[Function, ...]:
-    """Return the functions of a module; none of one of random numbers, or of what is no module."""
+def _functions(module: str) -> list[Function]:
+    """Return the functions of a module whose results their arguments determine.
+
+    None of one of random numbers, or of what is no module.
+    """
     if "random" in module:
-        return ()
+        return []
     try:
-        return functions_of(module)
+        return [each for each in functions_of(module) if each.name not in _UNDETERMINED]
     except ImportError:  # a class, say: `np.ndarray.sum`
-        return ()
+        return []
 
 
 def _is_readable(expression: Slot, *, at: Slot) -> bool:
     """Whether the variables that an expression reads are bound at another slot too."""
-    nodes = [node for node in ast.walk(expression.node) if isinstance(node, ast.Name)]
-    bound = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
-    read = {node.id for node in nodes} & expression.names
+    names = [node for node in nodes(expression.node) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    read = {node.id for node in names} & expression.names
     return read - bound <= at.names
+
+
+def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of statements inside functions."""
+    seen: set[int] = set()
+    for function in nodes(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for node in nodes(function):
+            if id(node) in seen or isinstance(node, ast.ClassDef):
+                continue
+            seen.add(id(node))
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(node, field, None)
+                if isinstance(block, list) and block:
+                    yield block
+
+
+def _is_movable(statement: ast.stmt) -> bool:
+    docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return not docstring and not isinstance(statement, _FIXED)
