@@ -4,5 +4,5 @@
 each island begins. ``python -m engine.pool export`` writes the best programs of runs as a pool.
 """
 
-from engine.pool.reading import PoolProgram, PoolReading, read_pool
+from engine.pool.reading import PoolReading, read_pool
 from engine.pool.seeding import seeds

@@ -26,28 +26,16 @@ MAX_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PoolProgram:
-    """A program that is worth an evaluation.
-
-    Attributes:
-        name: ``FOLDER/FILE`` or ``RUN/CANDIDATE``; no other program of the pool has it.
-        program: the same as it was read.
-    """
-
-    name: str
-    program: Program
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PoolReading:
     """What a pool's sources hold, in the order of the sources.
 
     Attributes:
-        programs: the different ones.
+        programs: those that are worth an evaluation, each different one once, by their names:
+            ``FOLDER/FILE`` or ``RUN/CANDIDATE``.
         unusable: why something is left out, in one line, by its name.
     """
 
-    programs: tuple[PoolProgram, ...]
+    programs: Mapping[str, Program]
     unusable: Mapping[str, str]
 
 
@@ -63,18 +51,19 @@ def read_pool(sources: Sequence[str | Path], *, problem: Problem, most_of_run: i
     Raises:
         UserError: a source is no folder, or can't be listed.
     """
-    taken: dict[str, PoolProgram] = {}  # by the programs' keys
+    names: dict[str, str] = {}  # by the programs' keys
+    programs: dict[str, Program] = {}
     unusable: dict[str, str] = {}
     for label, source in _labelled(sources):
         for name, found in _found(label, source, problem, most_of_run):
             try:
                 program = _program(found, problem.entry_point)
-                if program.key in taken:
-                    raise UserError(f"the same program as {taken[program.key].name}")
-                taken[program.key] = PoolProgram(name=name, program=program)
+                if names.setdefault(program.key, name) != name:
+                    raise UserError(f"the same program as {names[program.key]}")
+                programs[name] = program
             except UserError as error:
                 unusable[name] = str(error)
-    return PoolReading(programs=tuple(taken.values()), unusable=unusable)
+    return PoolReading(programs=programs, unusable=unusable)
 
 
 def _labelled(sources: Sequence[str | Path]) -> Iterator[tuple[str, Path]]:

@@ -28,7 +28,7 @@ Does not cover how an island takes its programs in (``engine.search``), or how v
 import logging
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -39,7 +39,7 @@ from scipy.cluster.vq import kmeans2
 from engine.core import Candidate, Direction, Evaluation, Feature, Problem, Program
 from engine.embedding import Vectors, embed
 from engine.evaluation import EvaluatorPool
-from engine.pool.reading import PoolProgram, PoolReading
+from engine.pool.reading import PoolReading
 from engine.search.features import cell_of
 from engine.search.roster import rank
 from engine.settings import RunSettings
@@ -77,20 +77,23 @@ def seeds(
     """
     if not (reading.programs or reading.unusable):
         return []
-    left_out, pool = dict(reading.unusable), []
-    for each in reading.programs:
-        reason = _refusal(each.program, problem, fits)
-        if reason is None:
-            pool.append(each)
-        else:
-            left_out[each.name] = reason
-    evaluations, valid = _evaluated(pool, evaluators), []
-    for each in pool:
-        found = evaluations[each.name]
+    left_out, pool = dict(reading.unusable), dict(reading.programs)
+    for name, program in reading.programs.items():
+        if reason := _refusal(program, problem, fits):
+            left_out[name] = reason
+            del pool[name]
+    for name, program in pool.items():
+        evaluators.submit(candidate_id=name, program=program.text)
+    evaluations: dict[str, Evaluation] = {}
+    while evaluators.in_flight:
+        evaluations.update(evaluators.completed(timeout=None))
+    valid = []
+    for name, program in pool.items():
+        found = evaluations[name]
         if found.score is None:
-            left_out[each.name] = " ".join(f"{found.failure}: {found.message}".split())
+            left_out[name] = " ".join(f"{found.failure}: {found.message}".split())
         else:
-            valid.append(Candidate(id=each.name, program=each.program.text, score=found.score))
+            valid.append(Candidate(id=name, program=program.text, score=found.score))
     for name, reason in left_out.items():
         _log.warning("pool: %s is left out: %s", name, reason)
     _log.info("pool: %d programs, %d with a score", len(pool), len(valid))
@@ -105,12 +108,12 @@ def seeds(
     )
     taken = [{each.id for each in own} for own in allocation]
     events: list[Event] = []
-    for number, each in enumerate(pool):
-        islands = tuple(island for island, own in enumerate(taken) if each.name in own)
-        text, evaluation = each.program.text, evaluations[each.name]
-        seed = Seed(number=number, source=each.name, program=text, islands=islands)
-        cell = cell_of(each.program, evaluation, features=features)
-        events += [seed, Verdict(candidate=seed.candidate, evaluation=evaluation, cell=cell)]
+    for number, (name, program) in enumerate(pool.items()):
+        islands = tuple(island for island, own in enumerate(taken) if name in own)
+        seed = Seed(number=number, source=name, program=program.text, islands=islands)
+        cell = cell_of(program, evaluations[name], features=features)
+        verdict = Verdict(candidate=seed.candidate, evaluation=evaluations[name], cell=cell)
+        events += [seed, verdict]
     return events
 
 
@@ -122,15 +125,6 @@ def _refusal(program: Program, problem: Problem, fits: Callable[[str], bool]) ->
     if program.undefined:
         return f"reads a name that nothing defines: {program.undefined[0]}"
     return None if fits(program.text) else "too long for a prompt; raise model.max_model_len"
-
-
-def _evaluated(pool: Sequence[PoolProgram], evaluators: EvaluatorPool) -> Mapping[str, Evaluation]:
-    for each in pool:
-        evaluators.submit(candidate_id=each.name, program=each.program.text)
-    found: dict[str, Evaluation] = {}
-    while evaluators.in_flight:
-        found.update(evaluators.completed(timeout=None))
-    return {each.name: found[each.name] for each in pool}
 
 
 def allocate(

@@ -49,7 +49,7 @@ def test_programs_are_read_in_the_order_of_their_names(folder: Path, double: Pro
     (folder / "notes.txt").write_text("def double(: no program\n")
     (folder / "index.json").write_text("{}")
     found = read(double, folder)
-    assert [(each.name, each.program.text) for each in found.programs] == [
+    assert [(name, program.text) for name, program in found.programs.items()] == [
         (f"pool/{name}.py", variant(ord(name))) for name in "abc"
     ]
     assert found.unusable == {}
@@ -73,7 +73,7 @@ def test_each_broken_file_is_reported_and_the_rest_is_read(folder: Path, double:
     (folder / "syntax.py").write_text("def double(values, offset:\n")
     (folder / "z last.py").write_text(variant(4))
     found = read(double, folder)
-    assert [each.name for each in found.programs] == ["pool/a good one.py", "pool/z last.py"]
+    assert [*found.programs] == ["pool/a good one.py", "pool/z last.py"]
     reasons = {name.removeprefix("pool/"): reason for name, reason in found.unusable.items()}
     assert reasons.pop("circle.py") in (
         "a link that leads nowhere",
@@ -107,7 +107,7 @@ def test_a_link_within_the_folder_is_the_same_program_once(folder: Path, double:
     (folder / "a.py").write_text(GOOD)
     (folder / "b.py").symlink_to("a.py")
     found = read(double, folder)
-    assert [each.name for each in found.programs] == ["pool/a.py"]
+    assert [*found.programs] == ["pool/a.py"]
     assert found.unusable == {"pool/b.py": "the same program as pool/a.py"}
 
 
@@ -128,7 +128,7 @@ def test_marks_and_line_ends_are_read_as_python_does(
     folder: Path, double: Problem, content: bytes
 ) -> None:
     (folder / "a.py").write_bytes(content)
-    assert [each.program.text for each in read(double, folder).programs] == [GOOD]
+    assert [each.text for each in read(double, folder).programs.values()] == [GOOD]
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_an_entry_point_that_nothing_binds_is_missing(
     folder: Path, double: Problem, reading: str
 ) -> None:
     (folder / "a.py").write_text(reading + "\n")
-    assert read(double, folder).programs == ()
+    assert read(double, folder).programs == {}
 
 
 def test_strange_names_are_shown_in_one_line_and_told_apart(folder: Path, double: Problem) -> None:
     names = [b"a\n.py", b"a\\n.py", b"a\xff.py", "aé.py".encode()]
     for number, name in enumerate(names):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text(variant(number))
-    found = [each.name for each in read(double, folder).programs]
+    found = [*read(double, folder).programs]
     assert len(set(found)) == 4
     assert all(name.isprintable() for name in found)
     assert "pool/aé.py" in found
@@ -191,7 +191,7 @@ def test_sources_of_one_name_are_told_apart(tmp_path: Path, double: Problem) -> 
         (tmp_path / str(number) / "pool").mkdir(parents=True)
         (tmp_path / str(number) / "pool" / "a.py").write_text(variant(number))
     found = read(double, tmp_path / "1" / "pool", tmp_path / "2" / "pool")
-    assert [each.name for each in found.programs] == ["pool/a.py", "pool#2/a.py"]
+    assert [*found.programs] == ["pool/a.py", "pool#2/a.py"]
 
 
 def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path, double: Problem) -> None:
@@ -207,13 +207,13 @@ def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path, double: Problem)
 def test_a_runs_best_programs_are_read(make_run: MakeRun, signal: Problem, folder: Path) -> None:
     assert signal.direction is Direction.MAXIMISE
     run = make_run("earlier", {"0.0": 0.4, "0.1": None, "0.2": 0.9, "0.3": 0.6})
-    copied = read(signal, run).programs[0].program.text
+    copied = next(iter(read(signal, run).programs.values())).text
     (folder / "copy.py").write_text(copied)
     found = read(signal, folder, run, most_of_run=3)
     names = ["pool/copy.py", "earlier/0.3", f"earlier/{INITIAL}"]
-    assert [each.name for each in found.programs] == names
+    assert [*found.programs] == names
     assert found.unusable == {"earlier/0.2": "the same program as pool/copy.py"}
-    assert found.programs[2].program.text == signal.initial_program
+    assert found.programs[names[2]].text == signal.initial_program
 
 
 def test_a_run_of_another_problem_or_a_damaged_one_does_not_stop_the_rest(
@@ -227,11 +227,11 @@ def test_a_run_of_another_problem_or_a_damaged_one_does_not_stop_the_rest(
     (bare / "run.db").write_bytes(b"")
     (folder / "good.py").write_text(GOOD)
     found = read(double, run, folder)
-    assert [each.name for each in found.programs] == ["pool/good.py"]
+    assert [*found.programs] == ["pool/good.py"]
     assert list(found.unusable) == ["earlier"]
     assert "is a run of problem signal, not of double" in found.unusable["earlier"]
     found = read(signal, damaged, bare, run)
-    assert [each.name for each in found.programs] == [f"earlier/{INITIAL}", "earlier/0.0"]
+    assert [*found.programs] == [f"earlier/{INITIAL}", "earlier/0.0"]
     assert list(found.unusable) == ["damaged", "bare"]
     assert "is not the log of a run" in found.unusable["damaged"]
     assert "is not a run: it has no config.yaml" in found.unusable["bare"]

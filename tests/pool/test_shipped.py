@@ -61,7 +61,7 @@ def programs_of(problem: Problem) -> dict[str, str]:
     """Return the programs of a problem's own pool by their files."""
     found = read_pool([problem.folder / POOL], problem=problem, most_of_run=1)
     assert found.unusable == {}
-    return {each.name.partition("/")[2]: each.program.text for each in found.programs}
+    return {name.partition("/")[2]: each.text for name, each in found.programs.items()}
 
 
 def listed_scores(problem: Problem) -> dict[str, float]:
