@@ -28,7 +28,7 @@ def greedy(name: str, attempt: str, before: str = "") -> Hostile:
     greedy("growing lists", "kept = []\nwhile True: kept.append([0] * 1000000)"),
     greedy("a bytearray", "bytearray(1 << 30)"),
     greedy("a string that doubles", "text = 'x'\nwhile True: text += text"),
-    greedy("a set", "set(map(float, range(1 << 27)))"),
+    greedy("a set", "set(range(1 << 27))"),
     greedy("a huge number", "1 << (1 << 33)"),
     greedy("memory kept at import", "pass", before="kept = np.ones(1 << 26)"),
     greedy(
