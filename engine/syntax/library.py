@@ -80,28 +80,20 @@ def functions_of(module: str) -> tuple[Function, ...]:
 def _function(name: str, value: object) -> Function | None:
     if not (inspect.isroutine(value) or isinstance(value, np.ufunc)):
         return None
-    least, most = _arguments(value)
-    if most < 1 or least > MOST_ARGUMENTS:
-        return None
-    return Function(name=name, least=max(1, least), most=min(most, MOST_ARGUMENTS))
+    counts = [count for count in range(1, MOST_ARGUMENTS + 1) if _takes(value, count)]
+    return Function(name=name, least=counts[0], most=counts[-1]) if counts else None
 
 
-def _arguments(function: Callable[..., Any]) -> tuple[int, int]:
-    """Return the least and the most positional arguments of ``function``."""
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many positional arguments and nothing else."""
     if isinstance(function, np.ufunc):  # its further arguments are outputs
-        return function.nin, function.nin
+        return count == function.nin
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C, and silent on what it takes
-        return 1, MOST_ARGUMENTS
-    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        most = MOST_ARGUMENTS
-    else:
-        most = sum(each.kind in _POSITIONAL for each in parameters)
-    required = [each for each in parameters if each.default is each.empty]
-    if any(each.kind is each.KEYWORD_ONLY for each in required):
-        return MOST_ARGUMENTS + 1, most
-    return sum(each.kind in _POSITIONAL for each in required), most
-
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
