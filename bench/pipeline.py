@@ -157,7 +157,7 @@ def one_run(
     assert history.best is not None  # the initial program's, at least
     given_up = history.given_up
     model_seconds = history.llm_seconds + sum(each.llm_seconds for each in given_up)
-    evaluator_seconds = clock.evaluators[0].busy * clock.seconds
+    evaluator_seconds = clock["evaluators"][0]["busy"] * clock["seconds"]
     guesses = history.guessed + len(given_up)
     figures = {
         "candidates": history.evaluated,

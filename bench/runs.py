@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from engine import Run
 from engine.beginning import first_events
@@ -19,7 +20,7 @@ from engine.evaluation import EvaluatorPool
 from engine.inference import Model
 from engine.parts import Parts
 from engine.pool import read_pool
-from engine.report.clock import ClockUse, clock_use
+from engine.report.clock import clock_use
 from engine.settings import RunSettings
 from engine.store import DATABASE, Event, EventLog, RunHistory, create_log
 from engine.syntax.workers import SyntaxWorkers
@@ -35,12 +36,12 @@ class MemoryRun:
     Attributes:
         history: of it.
         events: all of them.
-        clock: who used its time.
+        clock: who used its time; see `clock_use`.
     """
 
     history: RunHistory
     events: Sequence[Event]
-    clock: ClockUse
+    clock: Mapping[str, Any]
 
 
 def run_in_memory(

@@ -1,6 +1,6 @@
-"""Command lines of ``key=value`` options, in Hydra's way, of the commands that are not a run.
+"""Command lines of ``key=value`` options, in Hydra's way.
 
-A run's own are read by ``engine.config``.
+The options of a run are read by ``engine.config``.
 """
 
 import sys

@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import engine
 from engine import config
-from engine.beginning import Restored, archive_features, first_events, replay, restore, told_cascade
+from engine.beginning import Restored, archive_features, first_events, restore, told_cascade
 from engine.budget import Account, Allowance
-from engine.core import INITIAL, Problem, UserError
+from engine.core import Problem, UserError
 from engine.evaluation import Cascade
 from engine.inference import Decoder, Model, most_at_once
-from engine.loop import Generator, Loop
+from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem
-from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests, RunState
+from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
 from engine.pool import read_pool
 from engine.prompts import Operator
-from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
-from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run
+from engine.store import Event, EventLog, RunHistory, Session, create_run, replay
 from engine.timeline import TIMELINE, Timeline
 
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
@@ -63,7 +63,7 @@ class Run:
     history: RunHistory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.history = replay(self.log.events(), self.problem)
+        self.history = replay(self.log.events(), self.problem.direction)
 
     @classmethod
     @contextmanager
@@ -98,7 +98,11 @@ class Run:
         problem = read_problem(settings)
         with EventLog(folder) as log:
             run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)
-            run._check_beginning()
+            if run.history.sessions[0].fingerprint != problem.fingerprint:
+                raise UserError(
+                    f"{problem.folder}, its data or a kernel of its has changed since {folder} "
+                    "began, so scores would not compare; bring the files back, or start a new run"
+                )
             if run.is_over:
                 yield run
                 return
@@ -158,22 +162,9 @@ class Run:
                 stopped=stopped,
                 timeline=timeline,
                 bell=bell,
+                drains=drains,
             )
-            if drains:
-                _drain(cascade, state, record)
-                self.log.commit()
         return self.history
-
-    def _check_beginning(self) -> None:
-        history = self.history
-        if not history.sessions or INITIAL not in history.verdicts:
-            raise UserError(f"{self.folder} is damaged: its log has no beginning; start a new run")
-        if history.sessions[0].fingerprint != self.problem.fingerprint:
-            raise UserError(
-                f"{self.problem.folder}, its data or a kernel of its has changed since "
-                f"{self.folder} began, so scores would not compare; bring the files back, or start "
-                "a new run"
-            )
 
 
 def evolve(
@@ -189,6 +180,7 @@ def evolve(
     stopped: Callable[[], bool],
     timeline: Timeline,
     bell: threading.Event,
+    drains: bool = False,
 ) -> None:
     """Run the loop until the budget is spent or the user asks for an end.
 
@@ -204,6 +196,7 @@ def evolve(
         stopped: whether the user asked for an end.
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict; the decoder rings it too.
+        drains: see `Run.evolve`.
     """
     state, pipeline, novelty = restored.state, settings.pipeline, settings.search.novelty
     pressure = BackPressure(
@@ -229,7 +222,10 @@ def evolve(
             longest_parent=min(each.longest_parent for each in operators.values()),
             novelty=None if novelty is None else novelty.make(),
         )
-        calls = Calls(
+        kind: Callable[..., Calls] = Calls
+        if pipeline.overlap and pipeline.speculate:
+            kind = partial(SpeculativeCalls, settings=settings, reader=reader, allowance=allowance)
+        calls = kind(
             state=state,
             record=record,
             requests=requests,
@@ -237,22 +233,13 @@ def evolve(
             overlap=pipeline.overlap,
         )
         calls.begin_again(restored.unfinished)
-        generator: Generator = calls
-        if pipeline.overlap and pipeline.speculate:
-            generator = SpeculativeCalls(
-                calls,
-                settings=settings,
-                reader=reader,
-                allowance=allowance,
-            )
         Loop(
             state=state,
             record=record,
             commit=commit,
-            generator=generator,
+            calls=calls,
             reader=reader,
             evaluator=evaluator,
-            overlap=pipeline.overlap,
             allowance=allowance,
             stopped=stopped,
             watch=LoadWatch(
@@ -260,16 +247,8 @@ def evolve(
             ),
             timeline=timeline,
             bell=bell,
+            drains=drains,
         ).run()
-
-
-def _drain(cascade: Cascade, state: RunState, record: Callable[[Event], None]) -> None:
-    """Record the verdicts that are still out, as they come in."""
-    while cascade.in_flight:
-        for candidate_id, evaluation in cascade.completed(timeout=None):
-            program = state.history.children[candidate_id].program
-            cell = cell_of(program, evaluation, features=state.search.features)
-            record(Verdict(candidate=candidate_id, evaluation=evaluation, cell=cell))
 
 
 def _session(number: int, problem: Problem) -> Session:

@@ -21,7 +21,7 @@ from engine.prompts import Operator, Tokenizer
 from engine.search.features import cell_of, dimensions, measure
 from engine.search.search import Search
 from engine.settings import RunSettings
-from engine.store import Call, Event, Recorded, RunHistory, Verdict, check_follows
+from engine.store import Call, Event, Recorded, RunHistory, Verdict
 from engine.syntax import MAX_DEPTH, read
 
 _SIZES_KEPT = 4096  # of the programs asked about last; a history has tens
@@ -113,29 +113,13 @@ class Restored:
     unfinished: tuple[Proposal, ...]
 
 
-def replay(events: Iterable[Recorded], problem: Problem) -> RunHistory:
-    """Return what events add up to.
-
-    Raises:
-        UserError: one of them refers to something that the log does not hold.
-    """
-    history = RunHistory(direction=problem.direction)
-    for recorded in events:
-        try:
-            check_follows(recorded.event, history)
-        except ValueError as error:
-            raise UserError(
-                f"the run's log is damaged: {error}; restore it from a copy, or start a new run"
-            ) from error
-        history.fold(recorded)
-    return history
-
-
 def restore(
     settings: RunSettings, problem: Problem, events: Sequence[Recorded], tokenizer: Tokenizer
 ) -> Restored:
     """Return the run that ``events`` record, with a search that knows all of it."""
-    whole = replay(events, problem)
+    whole = RunHistory(direction=problem.direction)
+    for recorded in events:
+        whole.fold(recorded)
     cut_short = [call for call in whole.calls.values() if whole.missing(call)]
     state = RunState(
         history=RunHistory(direction=problem.direction),

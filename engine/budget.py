@@ -31,7 +31,7 @@ class Limit(enum.StrEnum):
     SECONDS = "seconds"  # so much wall time passed
 
 
-@dataclass(frozen=True)
+@dataclass
 class Account:
     """A run's use of its budget, as far as its history goes, which may grow."""
 
@@ -76,13 +76,9 @@ class Account:
     @property
     def reached(self) -> Limit | None:
         """A limit that allows no further candidate; None as long as there is none."""
-        target, best = self.budget.target, self.history.best
-        if (
-            target is not None
-            and best is not None
-            and best.score is not None
-            and not self.history.direction.better(target, than=best.score)
-        ):
+        target, best = self.budget.target, self.history.best_score
+        better = self.history.direction.better
+        if target is not None and best is not None and not better(target, than=best):
             return Limit.TARGET
         used = self.used
         return next((each for each, most in self.limits.items() if used[each] >= most), None)
@@ -96,24 +92,17 @@ class Account:
     @property
     def is_closed(self) -> bool:
         """Whether a limit was reached and no verdict is awaited; after time is up none is."""
-        seconds = self.budget.seconds
-        is_late = seconds is not None and self.used[Limit.SECONDS] >= seconds
+        is_late = self.history.wall_seconds >= self.limits.get(Limit.SECONDS, float("inf"))
         return is_late or (self.reached is not None and not self.history.pending)
 
 
-class Allowance:
-    """Whether a run that goes on may have a further candidate: by its account, and the clock."""
+@dataclass
+class Allowance(Account):
+    """The account of a run that goes on; its clock starts where the last session's stopped."""
 
-    def __init__(self, budget: BudgetSettings, history: RunHistory) -> None:
-        """Start the clock where the last session's stopped."""
-        self._account = Account(budget, history)
-        left = float("inf") if budget.seconds is None else budget.seconds - history.wall_seconds
-        self._deadline = time.monotonic() + left
-
-    @property
-    def candidates_left(self) -> int | None:
-        """How many more candidates may be admitted; None for no limit."""
-        return self._account.candidates_left
+    def __post_init__(self) -> None:
+        seconds = self.limits.get(Limit.SECONDS, float("inf"))
+        self._deadline = time.monotonic() + seconds - self.history.wall_seconds
 
     @property
     def is_late(self) -> bool:
@@ -123,15 +112,11 @@ class Allowance:
     @property
     def is_spent(self) -> bool:
         """Whether the budget allows no further candidate."""
-        return self._account.reached is not None or self.is_late
+        return self.reached is not None or self.is_late
 
 
 def cost(
-    prices: PriceSettings,
-    *,
-    prompt_tokens: int,
-    cached_prompt_tokens: int,
-    generated_tokens: int,
+    prices: PriceSettings, *, prompt_tokens: int, cached_prompt_tokens: int, generated_tokens: int
 ) -> float:
     """Return what tokens cost, in the currency of the prices.
 
@@ -156,10 +141,9 @@ def ended_by(
     A run may reach further limits while it is wound up. The events do not tell if the clock ran out
     after the last of them.
     """
-    history = RunHistory(direction=direction)
-    account = Account(budget, history)
+    account = Account(budget, RunHistory(direction=direction))
     for recorded in events:
-        history.fold(recorded)
+        account.history.fold(recorded)
         if account.reached is not None:
             return account.reached
     return None

@@ -13,46 +13,18 @@ Does not cover wiring: ``engine.assembly``.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from engine.budget import Allowance
 from engine.core import Evaluation, Refusal
 from engine.evaluation import Cascade
-from engine.pipeline import LoadWatch, Reader, Request, Response, RunState
+from engine.pipeline import Calls, LoadWatch, Reader, Request, Response, RunState
 from engine.search.features import cell_of
 from engine.store import Child, Event, Verdict
 from engine.timeline import Activity, Timeline
 
 _PATIENCE = 0.2  # seconds after which the loop looks at the clock though nothing was reported
-
-
-class Generator(Protocol):
-    """What the loop needs of the calls to the model: `engine.pipeline.Calls`."""
-
-    def ask(self, *, candidates: int) -> object:
-        """Begin calls while there is room; ``candidates``: how many are being evaluated."""
-
-    def send(self) -> None:
-        """Send what was begun; it is on disk."""
-
-    def received(self) -> Iterator[tuple[Request, Response]]:
-        """Yield what has come back; the children of each are recorded before the next."""
-
-    def wind_up(self) -> None:
-        """End all calls: their children come back with what they have."""
-
-    def abandon(self) -> None:
-        """Forget all calls: a run that goes on decodes again what is not recorded."""
-
-    @property
-    def in_flight(self) -> int:
-        """Calls whose children are not all recorded."""
-
-    @property
-    def children(self) -> int:
-        """How many are at the model."""
 
 
 @dataclass(kw_only=True)
@@ -64,37 +36,37 @@ class Loop:
         record: appends an event to the log and folds it into the state.
         commit: brings what was recorded to disk. Nothing is sent to the model or an evaluator
             before the event that says so is there.
-        generator: asks the search, and has the model generate children.
+        calls: asks the search, and has the model generate children.
         reader: reads them.
         evaluator: runs and scores candidates; has been told everything that is recorded.
-        overlap: whether a candidate may be evaluated while its siblings are decoded.
         allowance: what the budget still allows.
         stopped: whether the user asked for an end.
         watch: lets the limits on what is under way follow the load.
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict, or the model a child.
+        drains: whether the verdicts that are out at the end are always waited for.
         admitted: candidates that are recorded and not evaluated.
     """
 
     state: RunState
     record: Callable[[Event], None]
     commit: Callable[[], None]
-    generator: Generator
+    calls: Calls
     reader: Reader
     evaluator: Cascade
-    overlap: bool
     allowance: Allowance
     stopped: Callable[[], bool]
     watch: LoadWatch
     timeline: Timeline
     bell: threading.Event
+    drains: bool
     admitted: list[Child] = field(default_factory=list)
 
     def run(self) -> None:
         """Go on until the budget is spent or the user asks for an end."""
         self.admitted = [*self.state.history.pending.values()]
         while self._turn():
-            if not self.generator.children:
+            if not self.calls.children:
                 self.timeline.model.begin(Activity.AWAIT_EVALUATIONS)
             self.bell.wait(_PATIENCE)
             self.bell.clear()
@@ -106,20 +78,20 @@ class Loop:
         self._record_switched_off()
         for candidate_id, evaluation in verdicts:
             self._tell(candidate_id, evaluation)
-        for request, response in self.generator.received():
+        for request, response in self.calls.received():
             self._parse(request, response)
         if stopped := self.stopped():
-            self.generator.abandon()
+            self.calls.abandon()
         elif self.allowance.is_spent:
-            self.generator.wind_up()
+            self.calls.wind_up()
         else:
-            self.generator.ask(candidates=self.evaluator.in_flight + len(self.admitted))
+            self.calls.ask(candidates=self.evaluator.in_flight + len(self.admitted))
         self.commit()
         self._evaluate()
-        self.generator.send()
+        self.calls.send()
         self.watch.look(candidates=self.evaluator.in_flight)
-        awaited = 0 if stopped or self.allowance.is_late else self.evaluator.in_flight
-        return bool(self.generator.in_flight or awaited)
+        is_cut_short = not self.drains and (stopped or self.allowance.is_late)
+        return bool(self.calls.in_flight or (self.evaluator.in_flight and not is_cut_short))
 
     def _parse(self, request: Request, response: Response) -> None:
         """Record a response's children, and keep those that are worth an evaluation."""
@@ -132,7 +104,7 @@ class Loop:
 
     def _evaluate(self) -> None:
         """Have the candidates evaluated; without overlap, once all children of a call are back."""
-        if self.generator.in_flight and not self.overlap:
+        if self.calls.in_flight and not self.calls.overlap:
             return
         for child in self.admitted:
             assert child.program is not None  # a refused child is not admitted

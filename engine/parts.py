@@ -6,11 +6,9 @@ knows that there are several kinds of models: ``engine.inference`` (vLLM) and ``
 cover what a run does with them: ``engine.assembly``.
 """
 
-from __future__ import annotations
-
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -102,19 +100,15 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
         EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as evaluators,
         ExitStack() as stack,
     ):
-
-        def checked_load() -> Model:
-            _check_sandbox(settings, evaluators, cores)  # before the minutes that a model may take
-            return stack.enter_context(closing(load()))
-
-        yield Parts(problem=problem, evaluators=evaluators, syntax=syntax, load=checked_load)
-
-
-def _check_sandbox(settings: RunSettings, pool: EvaluatorPool, cores: Sequence[int]) -> None:
-    """Say where candidates run and behind which walls; refuse to go on if the user wants more."""
-    pool.check_walls(strict=settings.evaluation.strict)
-    shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
-    _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
+        evaluators.check_walls(strict=settings.evaluation.strict)
+        shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
+        _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
+        yield Parts(
+            problem=problem,
+            evaluators=evaluators,
+            syntax=syntax,
+            load=lambda: stack.enter_context(closing(load())),
+        )
 
 
 @contextmanager
@@ -137,14 +131,12 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
         tokens = chunk_tokens(settings=settings.model, folder=weights)
         server = kv_server(settings.cache, chunk_tokens=tokens, on_gpu=not is_cpu_build())
     with server as started:
-        yield partial(_load, settings, weights, started)
 
+        def load() -> LanguageModel:
+            _log.info("loading %s", settings.model.name)
+            transfer = kv_transfer(started, weights=weights)
+            return LanguageModel(
+                settings=settings.model, folder=weights, seed=settings.seed, kv_transfer=transfer
+            )
 
-def _load(settings: RunSettings, weights: Path, server: KVServer | None) -> LanguageModel:
-    _log.info("loading %s", settings.model.name)
-    return LanguageModel(
-        settings=settings.model,
-        folder=weights,
-        seed=settings.seed,
-        kv_transfer=kv_transfer(server, weights=weights),
-    )
+        yield load

@@ -18,23 +18,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from engine import config
+from engine.arguments import Arguments, execute
 from engine.assembly import Run
 from engine.budget import Limit, ended_by
 from engine.core import UserError
 from engine.interrupt import handled, interruptible, terminable
 from engine.report import Display, print_result, write_results
-from engine.section import in_a_line
-from engine.settings import RunSettings
-from engine.store import RunHistory
 
 _INTERRUPTED = 130
 _log = logging.getLogger("brood")
@@ -45,21 +39,16 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("brood").setLevel(logging.INFO)
     logging.getLogger("engine").setLevel(logging.INFO)
-    if {"--help", "-h"} & set(arguments):
-        print(__doc__)
-        return 0
     try:
         with terminable():
-            return _dispatch(arguments)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+            return execute(_dispatch, arguments, keys=(), usage=__doc__ or "")
     except KeyboardInterrupt:  # before the loop, or for the second time
         print("interrupted; a run that has a folder goes on with resume=FOLDER", file=sys.stderr)
         return _INTERRUPTED
 
 
-def _dispatch(arguments: Sequence[str]) -> int:
+def _dispatch(given: Arguments) -> int:
+    arguments = given.rest
     if {"--multirun", "-m"} & set(arguments):
         return _sweep([each for each in arguments if each not in ("--multirun", "-m")])
     if any(each.startswith("resume=") for each in arguments):
@@ -78,16 +67,10 @@ def _evolve(run: Run) -> int:
     """Run the loop to its end, report on it, and return the exit code."""
     was_over = run.is_over
     with interruptible() as stopped:
-        run.evolve(stopped=stopped, watch=partial(_display, run))
+        title = f"brood · {run.problem.name} · {run.settings.model.name} · {run.folder}"
+        run.evolve(stopped=stopped, watch=partial(Display, settings=run.settings, title=title))
         is_stopped = stopped() and not was_over
     return _report(run, stopped=is_stopped)
-
-
-@contextmanager
-def _display(run: Run, history: RunHistory) -> Iterator[Callable[[], None]]:
-    title = f"brood · {run.problem.name} · {run.settings.model.name} · {run.folder}"
-    with Display(settings=run.settings, history=history, title=title) as display:
-        yield display.update
 
 
 def _report(run: Run, *, stopped: bool) -> int:
@@ -97,10 +80,10 @@ def _report(run: Run, *, stopped: bool) -> int:
         run: that has ended, for now.
         stopped: whether the user asked for that.
     """
-    history, budget = run.history, run.settings.budget
-    limit = None
+    limit, history = None, run.history
     if run.is_over:
-        limit = ended_by(budget, run.log.events(), direction=run.problem.direction)
+        direction = run.problem.direction
+        limit = ended_by(run.settings.budget, run.log.events(), direction=direction)
     elif not stopped:  # the clock ran out after the last event
         limit = Limit.SECONDS
     summary = write_results(
@@ -110,8 +93,7 @@ def _report(run: Run, *, stopped: bool) -> int:
         history=history,
         ended_by=limit,
     )
-    best = history.best
-    program = None if best is None else history.program_of(best.candidate)
+    program = history.program_of(summary["best_candidate"])
     print_result(folder=run.folder, summary=summary, program=program)
     if stopped and not run.is_over:
         print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
@@ -126,19 +108,19 @@ def _sweep(arguments: Sequence[str]) -> int:
         UserError: one of the runs can't begin as it is configured; none has then.
     """
     jobs = config.expand(arguments)
-    settings = [config.resolve(job) for job in jobs]
-    parent = Path(settings[0].runs) / (settings[0].name or time.strftime("multirun-%Y%m%d-%H%M%S"))
+    first = config.resolve(jobs[0])
+    parent = Path(first.runs) / (first.name or time.strftime("multirun-%Y%m%d-%H%M%S"))
     if parent.exists():
         raise UserError(f"{parent} exists; give another name=")
-    commands = []
-    for job, name in zip(jobs, _names(jobs, settings), strict=True):
-        place = (f"runs={config.quoted(str(parent))}", f"name={config.quoted(name)}")
-        commands.append((name, [sys.executable, "-m", "engine.run", *job, *place]))
-    return _run_each(commands)
+    runs = {}
+    for name, job in _named(jobs).items():
+        runs[name] = [*job, f"runs={config.quoted(str(parent))}", f"name={config.quoted(name)}"]
+        config.resolve(runs[name])
+    return _run_each(runs)
 
 
-def _run_each(commands: Sequence[tuple[str, Sequence[str]]]) -> int:
-    """Run one command after the other; return the first exit code that is not 0.
+def _run_each(runs: Mapping[str, Sequence[str]]) -> int:
+    """Run one after the other, each by its arguments; return the first exit code that is not 0.
 
     A signal ends the run, in good order, and with it the sweep. A terminal sends Ctrl-C to both,
     which the run takes for one request with the SIGTERM that it gets from here.
@@ -154,9 +136,9 @@ def _run_each(commands: Sequence[tuple[str, Sequence[str]]]) -> int:
             process.terminate()
 
     with handled(hear, signal.SIGINT, signal.SIGTERM):
-        for number, (name, command) in enumerate(commands, start=1):
-            _log.info("run %d of %d: %s", number, len(commands), name)
-            process = subprocess.Popen(command)
+        for number, (name, arguments) in enumerate(runs.items(), start=1):
+            _log.info("run %d of %d: %s", number, len(runs), name)
+            process = subprocess.Popen([sys.executable, "-m", "engine.run", *arguments])
             if told:  # while it was being started
                 process.terminate()
             codes.append(process.wait())
@@ -165,11 +147,11 @@ def _run_each(commands: Sequence[tuple[str, Sequence[str]]]) -> int:
     return next((code for code in codes if code != 0), 0)
 
 
-def _names(jobs: Sequence[Sequence[str]], settings: Sequence[RunSettings]) -> list[str]:
-    """Return the names of the runs' folders, in the jobs' order.
+def _named(jobs: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return the jobs by the names of their runs' folders.
 
     Raises:
-        UserError: two are equal, or one can't be a folder's.
+        UserError: two are equal.
     """
     common = set(jobs[0]).intersection(*jobs)
     names = [
@@ -179,13 +161,7 @@ def _names(jobs: Sequence[Sequence[str]], settings: Sequence[RunSettings]) -> li
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise UserError(f"{count} runs of the sweep would be named {name!r}; give a value once")
-    for name, each in zip(names, settings, strict=True):
-        try:
-            replace(each, name=name)
-        except ValidationError as error:
-            line = in_a_line(error, kind=RunSettings)
-            raise UserError(f"a sweep names its runs by the values that differ: {line}") from error
-    return names
+    return dict(zip(names, jobs, strict=True))
 
 
 if __name__ == "__main__":

@@ -17,16 +17,7 @@ from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.search.parents import PARENTS, ParentSettings
 from engine.search.topologies import TOPOLOGIES, TopologySettings
 from engine.search.widths import WIDTHS, WidthSettings
-from engine.section import (
-    Flag,
-    Number,
-    Section,
-    Share,
-    Whole,
-    in_a_line,
-    require,
-    section,
-)
+from engine.section import Flag, Number, Section, Share, Whole, in_a_line, require, section
 
 Archive = Literal["none", "structure", "problem"]
 Layout = Literal["classic", "stable", "transcript"]
@@ -402,18 +393,10 @@ def settings_of(values: object) -> RunSettings:
 
 
 def _is_loopback(server: str) -> bool:
-    host, _, port = server.partition(":")
-    return (
-        host == "127.0.0.1"
-        and re.fullmatch("[1-9][0-9]{0,4}", port) is not None
-        and int(port) < 1 << 16
-    )
+    found = re.fullmatch(r"127\.0\.0\.1:([1-9][0-9]{0,4})", server)
+    return found is not None and int(found[1]) < 1 << 16
 
 
 def _is_folder_name(name: str) -> bool:
-    return (
-        name not in ("", ".", "..")
-        and "/" not in name
-        and name.isprintable()
-        and len(name.encode()) <= _NAME_BYTES
-    )
+    is_a_name = name not in ("", ".", "..") and "/" not in name and name.isprintable()
+    return is_a_name and len(name.encode()) <= _NAME_BYTES

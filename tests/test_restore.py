@@ -10,13 +10,13 @@ from typing import get_args
 import pytest
 
 from engine import config
-from engine.beginning import Restored, replay, restore, told_cascade
+from engine.beginning import Restored, restore, told_cascade
 from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem, Proposal, SwitchedOff
 from engine.pipeline import RunState
 from engine.problem import load_problem
 from engine.search.mixes import MIXES
 from engine.settings import Layout, RunSettings
-from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
+from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict, replay
 from engine.syntax import read
 
 
@@ -326,7 +326,7 @@ def test_a_told_cascade_takes_over_which_stage_is_switched_off(
     for known, stage in ([], 0), ([recorded], 1):
         events = [Recorded(session=0, elapsed=0.0, event=event) for event in [*run.events, *known]]
         pool = NoPool()
-        cascade = told_cascade(settings, problem, replay(events, problem), pool)
+        cascade = told_cascade(settings, problem, replay(events, problem.direction), pool)
         cascade.submit(candidate_id="39.9", program="", iteration=39)
         # What the records alone would say is not asked again: the session that had them decided.
         assert pool.stages == [stage]
@@ -337,7 +337,7 @@ def test_a_told_cascade_goes_on_judging(settings: RunSettings, problem: Problem,
     for iteration in range(40):
         run.iterate(iteration, island=0)
     events = [Recorded(session=0, elapsed=0.0, event=event) for event in run.events]
-    history = replay(events, problem)
+    history = replay(events, problem.direction)
     told = told_cascade(settings, problem, history, NoPool())
     for name, verdict in history.verdicts.items():
         if name != INITIAL:  # the same again, as iterations to come

@@ -18,13 +18,13 @@ import pytest
 from schedules import AMPLE, Life, Model, Schedule, answer, drawn, live, small_problem
 
 from engine import config
-from engine.beginning import replay, restore
+from engine.beginning import restore
 from engine.core import INITIAL, Failure, Problem, Refusal
 from engine.inference import MOST_AT_ONCE
 from engine.pipeline import back_pressure
 from engine.search.features import cell_of
 from engine.settings import RunSettings
-from engine.store import Call, Child, Event, Verdict
+from engine.store import Call, Child, Event, Verdict, replay
 from engine.syntax import read
 from engine.timeline import MODEL, TIMELINE, read_events
 
@@ -71,7 +71,7 @@ def test_each_schedule_leaves_a_log_that_adds_up(
         schedule = drawn(seed, defaults)
         folder = (tmp_path if seed % IN_A_BLOCK == 0 else in_memory) / str(seed)
         life = live(schedule, problem, folder)
-        assert replay(life.events, problem) == life.history
+        assert replay(life.events, problem.direction) == life.history
         assert_each_once(schedule, life)
         assert_the_budget_is_spent(schedule, life)
         assert_in_turn(life)

@@ -5,68 +5,25 @@ for.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engine.timeline import EVALUATORS, MODEL, OPENED, Activity, read_events
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelUse:
-    """What the model did, in shares of the time that sum to 1.
-
-    Attributes:
-        busy: in the engine's step.
-        awaiting_evaluations: had nothing to decode until verdicts were in.
-        awaiting_parent: had nothing to decode until a parent was chosen, its prompt composed.
-        other: nothing was recorded: what the process does between two steps, starts and ends.
-    """
-
-    busy: float
-    awaiting_evaluations: float
-    awaiting_parent: float
-    other: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvaluatorUse:
-    """What evaluator ``number`` did, in shares of the time that sum to 1."""
-
-    number: int
-    busy: float
-    awaiting_candidates: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClockUse:
-    """Who used a run's wall-clock time.
-
-    Attributes:
-        seconds: of all sessions, as far as they were recorded; what the shares are shares of.
-        sessions: how many there were.
-        model: the model's share.
-        evaluators: those of each evaluator, by number.
-        both: share of the time in which the model and at least one evaluator were busy.
-        model_only: in which the model was, and no evaluator.
-        evaluators_only: in which an evaluator was, and the model was not.
-        neither: in which nobody was.
-    """
-
-    seconds: float
-    sessions: int
-    model: ModelUse
-    evaluators: tuple[EvaluatorUse, ...]
-    both: float
-    model_only: float
-    evaluators_only: float
-    neither: float
-
-
-def clock_use(timeline: Path) -> ClockUse | None:
+def clock_use(timeline: Path) -> dict[str, Any] | None:
     """Return the shares of the time in a timeline's file; None if it spans none or is missing.
+
+    ``seconds`` are those of all ``sessions``, as far as they were recorded; all else is in shares
+    of them. ``both`` is the share in which the model and at least one evaluator were busy, and
+    with ``model_only``, ``evaluators_only`` and ``neither`` it sums to 1. So do those of the
+    ``model`` and of each of the ``evaluators``. The model was ``busy`` in the engine's step; it was
+    ``awaiting_evaluations`` while it had nothing to decode until verdicts were in, and
+    ``awaiting_parent`` until a parent was chosen, its prompt composed; in ``other`` nothing was
+    recorded: what the process does between two steps, starts and ends.
 
     Raises:
         UserError: the file can't be read.
@@ -90,35 +47,31 @@ def clock_use(timeline: Path) -> ClockUse | None:
     if not total:
         return None
 
-    both, model_only, evaluators_only = _overlap(work)
-    steps, evaluations, parent = (
-        done[MODEL, activity]
-        for activity in (Activity.STEP, Activity.AWAIT_EVALUATIONS, Activity.AWAIT_PARENT)
-    )
-    busy = {tid: done[tid, Activity.EVALUATE] for tid in sorted(evaluators)}
-    return ClockUse(
-        seconds=total / 1e6,
-        sessions=sessions,
-        model=ModelUse(
-            busy=steps / total,
-            awaiting_evaluations=evaluations / total,
-            awaiting_parent=parent / total,
-            other=(total - steps - evaluations - parent) / total,
-        ),
-        evaluators=tuple(
-            EvaluatorUse(
-                number=tid - EVALUATORS, busy=us / total, awaiting_candidates=(total - us) / total
-            )
-            for tid, us in busy.items()
-        ),
-        both=both / total,
-        model_only=model_only / total,
-        evaluators_only=evaluators_only / total,
-        neither=(total - both - model_only - evaluators_only) / total,
-    )
+    activities = {
+        "busy": Activity.STEP,
+        "awaiting_evaluations": Activity.AWAIT_EVALUATIONS,
+        "awaiting_parent": Activity.AWAIT_PARENT,
+    }
+    model = {name: done[MODEL, activity] for name, activity in activities.items()}
+    busy = {tid - EVALUATORS: done[tid, Activity.EVALUATE] for tid in sorted(evaluators)}
+    return {
+        "seconds": total / 1e6,
+        "sessions": sessions,
+        "model": _shares(model, "other", total),
+        "evaluators": [
+            {"number": number, **_shares({"busy": us}, "awaiting_candidates", total)}
+            for number, us in busy.items()
+        ],
+        **_shares(_overlap(work), "neither", total),
+    }
 
 
-def _overlap(work: Sequence[tuple[int, int, bool]]) -> tuple[int, int, int]:
+def _shares(us: Mapping[str, int], rest: str, total: int) -> dict[str, float]:
+    """Return what took some us as shares of ``total``, and what is left of that as ``rest``."""
+    return {name: each / total for name, each in {**us, rest: total - sum(us.values())}.items()}
+
+
+def _overlap(work: Sequence[tuple[int, int, bool]]) -> dict[str, int]:
     """Return the us in which both were busy, the model alone, and evaluators alone."""
     start, end, is_model = np.array(work, np.int64).reshape(-1, 3).T
     times = np.concatenate([start, end])
@@ -128,8 +81,8 @@ def _overlap(work: Sequence[tuple[int, int, bool]]) -> tuple[int, int, int]:
     model_busy = np.cumsum(change * model)[:-1] > 0
     evaluators_busy = np.cumsum(change * (1 - model))[:-1] > 0
     lasting = np.diff(times[order])
-    return (
-        int(lasting[model_busy & evaluators_busy].sum()),
-        int(lasting[model_busy & ~evaluators_busy].sum()),
-        int(lasting[~model_busy & evaluators_busy].sum()),
-    )
+    return {
+        "both": int(lasting[model_busy & evaluators_busy].sum()),
+        "model_only": int(lasting[model_busy & ~evaluators_busy].sum()),
+        "evaluators_only": int(lasting[~model_busy & evaluators_busy].sum()),
+    }

@@ -36,9 +36,9 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     budget's prices, those of guesses that were given up included; ``longest_wait`` the most
     candidates in a row that were no better than the best.
     """
-    candidates = history.evaluated
-    best = history.best
-    account = Account(settings.budget, history)
+    best, hits = history.best, history.guessed
+    assert best is not None  # the initial program's, at least
+    guesses = hits + len(history.given_up)
     return {
         "problem": problem.name,
         "model": settings.model.name,
@@ -48,7 +48,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "mean_k": len(history.children) / len(history.calls) if history.calls else None,
         "layout": settings.prompts.layout,
         "children": len(history.children),
-        "candidates": candidates,
+        "candidates": history.evaluated,
         "valid": history.valid,
         "valid_share": history.valid / history.judged if history.judged else None,
         "screened": history.screened,
@@ -57,39 +57,32 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         },
         "unevaluated": len(history.pending),
         "refused": {reason.value: count for reason, count in sorted(history.refusals.items())},
-        "best_score": best.score if best else None,
-        "best_candidate": best.candidate if best else None,
+        "best_score": best.score,
+        "best_candidate": best.candidate,
         "initial_score": history.verdicts[INITIAL].score,
         "best_known": _best_known(problem),
         "prompt_tokens": history.prompt_tokens,
         "cached_prompt_tokens": history.cached_prompt_tokens,
         "hit_rate": history.hit_rate,
         "computed_prompt_tokens": dict(sorted(history.missed.items())),
-        "speculation": speculation(history),
+        "speculation": {
+            "guesses": guesses,
+            "hits": hits,
+            "hit_share": hits / guesses if guesses else None,
+            "wasted_tokens": history.wasted_tokens,
+            "wasted_prompt_tokens": (
+                history.wasted_prompt_tokens - history.wasted_cached_prompt_tokens
+            ),
+            "wasted_llm_seconds": sum(each.llm_seconds for each in history.given_up),
+        },
         "generated_tokens": history.generated_tokens,
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
         "wall_seconds": history.wall_seconds,
         "sessions": len(history.sessions),
         "budget": dataclasses.asdict(settings.budget),
-        "money": account.money,
+        "money": Account(settings.budget, history).money,
         "longest_wait": history.longest_wait,
-    }
-
-
-def speculation(history: RunHistory) -> dict[str, Any]:
-    """Return how many calls were begun on a guess, and what those cost that were given up."""
-    hits, given_up = history.guessed, history.given_up
-    guesses = hits + len(given_up)
-    return {
-        "guesses": guesses,
-        "hits": hits,
-        "hit_share": hits / guesses if guesses else None,
-        "wasted_tokens": history.wasted_tokens,
-        "wasted_prompt_tokens": (
-            history.wasted_prompt_tokens - history.wasted_cached_prompt_tokens
-        ),
-        "wasted_llm_seconds": sum(each.llm_seconds for each in given_up),
     }
 
 
@@ -110,19 +103,17 @@ def write_results(
     """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary.
 
     To the figures of `summarise` come ``ended_by``, the limit that the run reached first (None
-    for one that may go on), and ``clock``, who used the time (`ClockUse`; None where nothing was
-    recorded).
+    for one that may go on), and ``clock``, who used the time (`clock_use`; None where nothing
+    was recorded).
 
     Raises:
         UserError: one of them can't be written.
     """
     summary = summarise(settings=settings, problem=problem, history=history)
     summary["ended_by"] = None if ended_by is None else ended_by.value
-    use = clock_use(folder / TIMELINE)
-    summary["clock"] = None if use is None else dataclasses.asdict(use)
+    summary["clock"] = clock_use(folder / TIMELINE)
     write_whole(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    if history.best is not None:
-        write_whole(folder / "best.py", history.program_of(history.best.candidate))
+    write_whole(folder / "best.py", history.program_of(summary["best_candidate"]))
     return summary
 
 

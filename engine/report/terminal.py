@@ -6,14 +6,13 @@ not. Reads the run's history and changes nothing.
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
-from rich.progress_bar import ProgressBar
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -21,17 +20,16 @@ from rich.text import Text
 from engine.budget import Account, Limit
 from engine.core import INITIAL
 from engine.settings import RunSettings
-from engine.store import RunHistory, Verdict
+from engine.store import RunHistory
 
 _SECONDS_BETWEEN_PANELS = 0.25
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 class Display:
-    """Shows a run; a context manager. Call `update` as often as you like."""
+    """Shows a run for the length of a ``with`` block, which is given `update`."""
 
-    def __init__(self, *, settings: RunSettings, history: RunHistory, title: str) -> None:
-        self._target = settings.budget.target
+    def __init__(self, history: RunHistory, *, settings: RunSettings, title: str) -> None:
         self._history = history
         self._title = title
         self._console = Console()
@@ -39,73 +37,76 @@ class Display:
         self._began = time.monotonic()
         self._account = Account(settings.budget, history)
         self._at_start = self._account.used
-        self._generated_before = history.generated_tokens
         self._shown = float("-inf")
         self._best: float | None = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Callable[[], None]:
         if self._console.is_terminal:
             self._live.start()
         else:
             self._print(self._title)
-        return self
+        return self.update
 
     def __exit__(self, *error: object) -> None:
-        self.update(force=True)
+        self._show()
         self._live.stop()
 
-    def update(self, *, force: bool = False) -> None:
+    def update(self) -> None:
         """Show the history as it stands, unless it was shown a moment ago."""
-        waited = time.monotonic() - self._shown
-        best = _score_of(self._history.best)
+        waited, best = time.monotonic() - self._shown, self._history.best_score
         if self._console.is_terminal:
-            if force or waited >= _SECONDS_BETWEEN_PANELS:
-                self._shown = time.monotonic()
-                self._live.update(self._panel(), refresh=True)
-        elif force or best != self._best or waited >= _SECONDS_BETWEEN_LINES:
+            is_due = waited >= _SECONDS_BETWEEN_PANELS
+        else:
+            is_due = best != self._best or waited >= _SECONDS_BETWEEN_LINES
+        if is_due:
             self._shown, self._best = time.monotonic(), best
-            self._print(" · ".join(f"{name} {value}" for name, value in self._figures().items()))
+            self._show()
+
+    def _show(self) -> None:
+        figures = self._figures()
+        if self._console.is_terminal:
+            grid = Table.grid(padding=(0, 2))
+            for name, value in figures.items():
+                grid.add_row(Text(name, style="dim"), Text(value))
+            panel = Panel(grid, title=Text(self._title), title_align="left")
+            self._live.update(panel, refresh=True)
+        else:
+            self._print(" · ".join(f"{name} {value}" for name, value in figures.items()))
 
     def _print(self, line: str) -> None:
         # As it is: a folder's name may look like rich's markup.
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    def _panel(self) -> Panel:
-        figures = Table.grid(padding=(0, 2))
-        rows = {
-            **self._figures(),
-            "not evaluated": _reasons(self._history.refusals),
-            "computed prompt tokens": _reasons(self._history.missed),
-        }
-        for name, value in rows.items():
-            if value:
-                figures.add_row(f"[dim]{name}[/dim]", value)
-        bar = ProgressBar(total=1.0, completed=self._progress()[0])
-        return Panel(Group(figures, bar), title=Text(self._title), title_align="left")
-
     def _figures(self) -> dict[str, str]:
         history, limits = self._history, self._account.limits
         elapsed = time.monotonic() - self._began
-        initial = history.verdicts.get(INITIAL)
-        tokens = history.generated_tokens - self._generated_before
+        used = {**self._account.used, Limit.SECONDS: self._at_start[Limit.SECONDS] + elapsed}
+        done = {limit: used[limit] - self._at_start[limit] for limit in used}
+        # By this session's rates; that a row of candidates goes on can't be said.
+        ends = [
+            (most - used[limit]) * elapsed / done[limit]
+            for limit, most in limits.items()
+            if limit is not Limit.PATIENCE and done[limit]
+        ]
+        used[Limit.PATIENCE] = history.since_best
+        first = history.verdicts.get(INITIAL)
+        initial = None if first is None else first.score
         most = limits.get(Limit.CANDIDATES)
-        used = {**self._account.used, Limit.PATIENCE: history.since_best}
-        left = self._progress()[1]
         figures = {
-            "best": f"{_number(_score_of(history.best))} (initial {_number(_score_of(initial))})",
+            "best": f"{_number(history.best_score)} (initial {_number(initial)})",
             "candidates": f"{history.evaluated}" + ("" if most is None else f"/{most}"),
             "valid": _share(history.valid, history.judged),
             "children": str(len(history.children)),
-            "tokens/s": f"{tokens / elapsed:.0f}" if elapsed > 0 else "-",
+            "tokens/s": f"{done[Limit.TOKENS] / elapsed:.0f}" if elapsed > 0 else "-",
             "hit rate": f"{history.hit_rate:.1%}",
         }
-        if self._target is not None:
-            figures[Limit.TARGET.value] = _number(self._target)
+        if (target := self._account.budget.target) is not None:
+            figures[Limit.TARGET.value] = _number(target)
         for limit in (Limit.TOKENS, Limit.MONEY, Limit.PATIENCE):
             if limit in limits:
                 figures[limit.value] = f"{_number(used[limit])}/{_number(limits[limit])}"
-        figures["elapsed"] = _clock(self._at_start[Limit.SECONDS] + elapsed)
-        figures["left"] = "-" if left is None else _clock(left)
+        figures["elapsed"] = _clock(used[Limit.SECONDS])
+        figures["left"] = _clock(max(0.0, min(ends))) if ends else "-"
         if history.screened:
             figures["screened out"] = str(history.screened)
         if history.switched_off:
@@ -113,35 +114,20 @@ class Display:
                 f"{each.stage} (rank correlation {each.correlation:.2f})"
                 for each in history.switched_off.values()
             )
+        if history.refusals:
+            figures["not evaluated"] = _reasons(history.refusals)
         return figures
 
-    def _progress(self) -> tuple[float, float | None]:
-        """Return how much of the limit that is nearest was used, and the seconds to the end.
 
-        The share is from 0 to 1. The seconds are estimated from this session's rates.
-        """
-        elapsed = time.monotonic() - self._began
-        used = {**self._account.used, Limit.SECONDS: self._at_start[Limit.SECONDS] + elapsed}
-        shares, ends = [], []
-        for limit, most in self._account.limits.items():
-            if limit is not Limit.PATIENCE:
-                shares.append(used[limit] / most if most else 1.0)
-                if done := used[limit] - self._at_start[limit]:
-                    ends.append((most - used[limit]) * elapsed / done)
-        return min(1.0, max(shares)), max(0.0, min(ends)) if ends else None
-
-
-def print_result(*, folder: Path, summary: Mapping[str, Any], program: str | None) -> None:
+def print_result(*, folder: Path, summary: Mapping[str, Any], program: str) -> None:
     """Print the best program, its score and the best known one, the hit rate, and the folder."""
     console = Console()
-    if program is not None:
-        console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
-        if console.is_terminal:
-            console.print(
-                Syntax(program.rstrip(), "python", background_color="default", word_wrap=True)
-            )
-        else:  # letter by letter: `Syntax` cuts off or pads what is wider than the console
-            print(program.rstrip(), file=console.file)
+    console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
+    if console.is_terminal:
+        text = Syntax(program.rstrip(), "python", background_color="default", word_wrap=True)
+        console.print(text)
+    else:  # letter by letter: `Syntax` cuts off or pads what is wider than the console
+        print(program.rstrip(), file=console.file)
     lines = ["", *_lines(summary)]
     lines.append(f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db")
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
@@ -194,10 +180,6 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _reasons(counts: Mapping[Any, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in Counter(counts).most_common())
-
-
-def _score_of(verdict: Verdict | None) -> float | None:
-    return None if verdict is None else verdict.score
 
 
 def _number(value: float | None) -> str:

@@ -77,61 +77,49 @@ class Guess:
         )
 
 
-class SpeculativeCalls:
-    """`Calls`, and guesses of those that come after them; an `engine.loop.Generator`."""
+@dataclass(kw_only=True)
+class SpeculativeCalls(Calls):
+    """`Calls`, and guesses of those that come after them.
 
-    def __init__(
-        self, calls: Calls, *, settings: RunSettings, reader: Reader, allowance: Allowance
-    ) -> None:
-        """Begin without a guess.
+    Attributes:
+        settings: the run's.
+        reader: reads the children of guesses.
+        allowance: says which children the budget would still admit.
+    """
 
-        Args:
-            calls: those that the search has asked for.
-            settings: the run's.
-            reader: reads the children of guesses.
-            allowance: says which children the budget would still admit.
-        """
-        self._calls = calls
-        self._most_ahead = settings.pipeline.ahead
-        self._shows_pending = settings.prompts.history_tokens > 0
-        self._state, self._search = calls.state, calls.state.search
-        self._requests = calls.requests
-        self._reader = reader
-        self._allowance = allowance
+    settings: RunSettings
+    reader: Reader
+    allowance: Allowance
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._shows_pending = self.settings.prompts.history_tokens > 0
         # By island, of its next call, the one after it, and so on:
         self._guesses: defaultdict[int, list[Guess]] = defaultdict(list)
         self._given_up: list[Guess] = []  # whose children are not all back
-        self._verdicts = len(calls.state.history.verdicts)
+        self._verdicts = len(self.state.history.verdicts)
 
     @property
     def in_flight(self) -> int:
         """Calls of which something is still to be recorded."""
-        return self._calls.in_flight + sum(map(len, self._guesses.values())) + len(self._given_up)
+        return super().in_flight + sum(map(len, self._guesses.values())) + len(self._given_up)
 
-    @property
-    def children(self) -> int:
-        """How many are at the model."""
-        return self._requests.children
-
-    def ask(self, *, candidates: int) -> None:
+    def ask(self, *, candidates: int) -> bool:
         """Begin what the search asks for, and guesses as long as there still is room."""
-        has_room = self._calls.ask(candidates=candidates)
+        has_room = super().ask(candidates=candidates)
         while has_room and (island := self._guessable_island()) is not None and self._would_count():
-            has_room = self._begin(island) and self._calls.pressure.has_room(
+            has_room = self._begin(island) and self.pressure.has_room(
                 children=self.children, candidates=candidates
             )
-
-    def send(self) -> None:
-        """Send what was begun; the calls among it are on disk."""
-        self._requests.send()
+        return has_room
 
     def received(self) -> Iterator[tuple[Request, Response]]:
         """Yield what has come back of the calls, and of the guesses that have now come true."""
-        yield from self._calls.received()
+        yield from super().received()
         self._record_given_up()
         news = self._news()
         # What the children are found to be may decide on further guesses.
-        while not self._allowance.is_spent and (confirmed := self._judge(news)):
+        while not self.allowance.is_spent and (confirmed := self._judge(news)):
             news = set()
             for request in confirmed:
                 for response in tuple(request.responses):
@@ -140,30 +128,30 @@ class SpeculativeCalls:
     def wind_up(self) -> None:
         """Give up all guesses, and end all calls: their children come back with what they have."""
         self._give_up_all()
-        self._calls.wind_up()
+        super().wind_up()
 
     def abandon(self) -> None:
         """Give up all guesses, and forget all calls."""
         self._give_up_all()
-        self._calls.abandon()
+        super().abandon()
 
     # Beginning.
 
     def _guessable_island(self) -> int | None:
         """Return an island to guess for: its calls are decoded, and verdicts are out."""
-        state = self._state
+        state = self.state
         free = {
             island
-            for island in range(self._search.islands)
+            for island in range(self.state.search.islands)
             if state.is_open(island)
-            and len(self._guesses[island]) < self._most_ahead
+            and len(self._guesses[island]) < self.settings.pipeline.ahead
             and not any(guess.request.left for guess in self._guesses[island])
-        } - self._calls.islands
+        } - self.islands
         return state.next_of(free)
 
     def _would_count(self) -> bool:
         """Whether the budget admits more candidates than the guesses under way will bring."""
-        left = self._allowance.candidates_left
+        left = self.allowance.candidates_left
         guesses = [*itertools.chain.from_iterable(self._guesses.values())]
         if left is None or left > sum(guess.children for guess in guesses):
             return True
@@ -173,15 +161,15 @@ class SpeculativeCalls:
         """Begin what the search will probably ask for; return False if its children do not fit."""
         guesses = self._guesses[island]
         ahead = self._pending(guesses) if self._shows_pending else ()
-        proposal = self._search.ask(
-            self._calls.number(island, after=len(guesses)),
+        proposal = self.state.search.ask(
+            self.number(island, after=len(guesses)),
             island=island,
             ahead=ahead,
             begun=[guess.proposal for guess in guesses],
         )
-        if not self._calls.pressure.fits(proposal.k, beside=self.children):
+        if not self.pressure.fits(proposal.k, beside=self.children):
             return False
-        request = self._requests.compose(proposal)
+        request = self.requests.compose(proposal)
         guesses.append(Guess(request=request, ahead=tuple(each.id for each in ahead)))
         return True
 
@@ -194,7 +182,7 @@ class SpeculativeCalls:
             Pending(id=child.id, program=child.program.text)
             for guess in guesses
             for response in sorted(guess.request.responses, key=lambda each: each.children)
-            for child in self._reader.children(guess.request, response)
+            for child in self.reader.children(guess.request, response)
             if child.program is not None and child.refusal is None
         )
 
@@ -202,7 +190,7 @@ class SpeculativeCalls:
 
     def _news(self) -> set[int]:
         """Return the islands for whose candidates verdicts have come in since the last time."""
-        history = self._state.history
+        history = self.state.history
         known, self._verdicts = self._verdicts, len(history.verdicts)
         new = itertools.islice(reversed(history.verdicts), self._verdicts - known)
         return {history.calls[history.children[each].iteration].island for each in new}
@@ -217,16 +205,16 @@ class SpeculativeCalls:
             The requests of the guesses that came true.
         """
         confirmed = []
-        for island in range(self._search.islands):
+        for island in range(self.state.search.islands):
             guesses = self._guesses[island]
-            if guesses and not self._state.is_open(island):
-                asked = self._search.ask(guesses[0].proposal.iteration, island=island)
+            if guesses and not self.state.is_open(island):
+                asked = self.state.search.ask(guesses[0].proposal.iteration, island=island)
                 if guesses[0].comes_true(asked):
                     confirmed.append(self._confirm(guesses.pop(0), rule=asked.rule))
                 else:
                     # Those after it may still be right, unless they show children of this one.
                     self._give_up(island, slice(None if self._shows_pending else 1))
-                    self._calls.begin(asked)
+                    self.begin(asked)
                     self._review(island)
             elif island in news:
                 self._review(island)
@@ -239,7 +227,7 @@ class SpeculativeCalls:
         """
         guesses = self._guesses[island]
         for position, guess in enumerate(guesses):
-            expected = self._search.ask(
+            expected = self.state.search.ask(
                 guess.proposal.iteration,
                 island=island,
                 begun=[each.proposal for each in guesses[:position]],
@@ -252,7 +240,7 @@ class SpeculativeCalls:
         """Record the call of a guess that came true: the parent was drawn by ``rule``."""
         request = guess.request
         request.proposal = dataclasses.replace(request.proposal, rule=rule)
-        self._calls.take_over(request, guess.call())
+        self.take_over(request, guess.call())
         return request
 
     def _give_up_all(self) -> None:
@@ -262,7 +250,7 @@ class SpeculativeCalls:
     def _give_up(self, island: int, which: slice) -> None:
         """Drop guesses; what they cost is recorded when their children are back."""
         for guess in self._guesses[island][which]:
-            self._requests.drop(guess.request)
+            self.requests.drop(guess.request)
             self._given_up.append(guess)
         del self._guesses[island][which]
         self._record_given_up()
@@ -270,8 +258,8 @@ class SpeculativeCalls:
     def _record_given_up(self) -> None:
         for guess in [each for each in self._given_up if not each.request.left]:
             self._given_up.remove(guess)
-            attempt = self._state.history.attempts[guess.proposal.iteration]
-            self._calls.record(guess.given_up(attempt=attempt))
+            attempt = self.state.history.attempts[guess.proposal.iteration]
+            self.record(guess.given_up(attempt=attempt))
 
 
 def _asked_for(proposal: Proposal) -> tuple[str | None, ...]:

@@ -2,5 +2,5 @@
 
 from engine.core.events import Call, Child, Event, GivenUp, Seed, Session, Verdict
 from engine.store.folder import create_run
-from engine.store.history import RunHistory, check_follows
+from engine.store.history import RunHistory, follow, replay
 from engine.store.log import DATABASE, EventLog, Recorded, create_log, read_log

@@ -8,6 +8,7 @@ not cover the search's own state.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from engine.core import (
@@ -23,6 +24,7 @@ from engine.core import (
     Seed,
     Session,
     SwitchedOff,
+    UserError,
     Verdict,
 )
 from engine.store.log import Recorded
@@ -119,6 +121,20 @@ class RunHistory:
         """Whether the run began with a program."""
         return candidate == INITIAL or candidate in self.seeds
 
+    def is_made(self, candidate: str) -> bool:
+        """Whether a program is there that a verdict can be on."""
+        return self.is_first(candidate) or candidate in self.children
+
+    def is_asked_for(self, child: Child) -> bool:
+        """Whether the call is there that made a child, of a parent with a score."""
+        parent = self.verdicts.get(child.parent)
+        return child.iteration in self.calls and parent is not None and parent.score is not None
+
+    @property
+    def best_score(self) -> float | None:
+        """The best one so far; None before the first."""
+        return None if self.best is None else self.best.score
+
     @property
     def guessed(self) -> int:
         """Calls that were begun on a guess which came true."""
@@ -189,28 +205,43 @@ class RunHistory:
             self.valid += verdict.score is not None
             self.screened += verdict.evaluation.failure is Failure.SCREENED
             self.since_best += 1
-        if verdict.score is not None and (
-            self.best is None
-            or self.best.score is None
-            or self.direction.better(verdict.score, self.best.score)
-        ):
+        score, best = verdict.score, self.best_score
+        if score is not None and (best is None or self.direction.better(score, best)):
             self.best = verdict
             self.since_best = 0
         self.longest_wait = max(self.longest_wait, self.since_best)
 
 
-def check_follows(event: Event, history: RunHistory) -> None:
-    """Check that an event has in a history what it refers to.
+def replay(
+    events: Iterable[Recorded], direction: Direction, *, name: object = "the run"
+) -> RunHistory:
+    """Return what the events of a run add up to.
 
     Raises:
-        ValueError: it is a child that no call made, or whose parent has no score, or a verdict on
-            a candidate that nobody made.
+        UserError: `follow` does.
     """
-    if isinstance(event, Child):
-        parent = history.verdicts.get(event.parent)
-        if event.iteration not in history.calls or parent is None or parent.score is None:
-            raise ValueError(f"child {event.id} has no call, or no parent with a score")
-    elif isinstance(event, Verdict):
-        made = event.candidate in history.children or history.is_first(event.candidate)
-        if not made:
-            raise ValueError(f"nobody made candidate {event.candidate}")
+    history = RunHistory(direction=direction)
+    for _ in follow(events, history, name=name):
+        pass
+    return history
+
+
+def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> Iterator[Event]:
+    """Fold the events of a run into a history, and yield each once that is done.
+
+    Raises:
+        UserError: one refers to something that the log of the run ``name`` does not hold, or the
+            log does not hold how the run began.
+    """
+    for recorded in events:
+        event, lacks = recorded.event, None
+        if isinstance(event, Child) and not history.is_asked_for(event):
+            lacks = f"child {event.id} has no call, or no parent with a score"
+        if isinstance(event, Verdict) and not history.is_made(event.candidate):
+            lacks = f"nobody made candidate {event.candidate}"
+        if lacks:
+            raise UserError(f"{name}'s log is damaged: {lacks}; restore it from a copy")
+        history.fold(recorded)
+        yield event
+    if INITIAL not in history.verdicts:
+        raise UserError(f"{name}'s log is damaged: it has no beginning")

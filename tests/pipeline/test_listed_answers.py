@@ -21,13 +21,13 @@ from table_fan import TableFan
 
 from engine import config
 from engine.assembly import evolve
-from engine.beginning import replay, restore, told_cascade
+from engine.beginning import restore, told_cascade
 from engine.budget import Account
 from engine.core import INITIAL, ChatFrame, Evaluation, Refusal
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.verbalized import Verbalized
-from engine.store import Call, Child, Event, Recorded, Session, Verdict
+from engine.store import Call, Child, Event, Recorded, Session, Verdict, replay
 from engine.timeline import TIMELINE, Timeline
 
 K = 4
@@ -182,7 +182,7 @@ def live(
         )
         if dies_after is None:
             run()
-            history = replay([_recorded(each) for each in known], problem)
+            history = replay([_recorded(each) for each in known], problem.direction)
             assert Account(settings.budget, history).is_closed and not history.pending
         else:
             with pytest.raises(Death):

@@ -33,15 +33,15 @@ def test_a_line_is_printed_for_each_better_score_and_at_the_end(
     history: RunHistory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = config.resolve(["budget.candidates=5", "budget.seconds=null"])
-    with Display(settings=settings, history=history, title=TITLE) as display:
-        display.update()
+    with Display(settings=settings, history=history, title=TITLE) as update:
+        update()
         take(history, INITIAL, 0.25)
-        display.update()
-        display.update()  # nothing new, and too early for a line
+        update()
+        update()  # nothing new, and too early for a line
         take(history, "0.1", 0.125)
-        display.update()
+        update()
         take(history, "0.2", 0.5)
-        display.update()
+        update()
     title, *lines = capsys.readouterr().out.splitlines()
     assert title == TITLE
     assert [line.split(" · ")[0] for line in lines] == [
@@ -76,8 +76,8 @@ def test_the_line_says_what_cheap_stages_do(
 ) -> None:
     settings = config.resolve(["budget.candidates=5"])
     take(history, INITIAL, 0.25)
-    with Display(settings=settings, history=history, title=TITLE) as display:
-        display.update()
+    with Display(settings=settings, history=history, title=TITLE) as update:
+        update()
         screened = Verdict(
             candidate="0.1", evaluation=Evaluation(score=None, failure=Failure.SCREENED)
         )

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.report.analysis.coverage import coverage
+from engine.report.analysis.curves import coverage, progress
 from engine.report.analysis.distance import distance
 from engine.report.analysis.figures import Table
-from engine.report.analysis.progress import progress
 from engine.report.analysis.rates import operators, parents, ranks
 from engine.report.analysis.replay import replay
 from engine.report.analysis.runs import RunRecord, read_runs, record_of

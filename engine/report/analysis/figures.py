@@ -80,13 +80,17 @@ def median(values: Sequence[float]) -> float | None:
     return mean([statistics.median_low(values), statistics.median_high(values)])
 
 
+def spread(values: Sequence[float]) -> dict[str, float | None]:
+    """Return the middle and the extremes of ``values``; None where there are none."""
+    least, most = min(values, default=None), max(values, default=None)
+    return {"median": median(values), "lowest": least, "highest": most}
+
+
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a rate; from 0 to 1 where there were no trials.
+    """Return the 95 % score interval of a rate of at least one trial.
 
     Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
     American Statistical Association 22 (1927), p. 209-212.
     """
-    if not trials:
-        return 0.0, 1.0
     interval = binomtest(hits, trials).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)

@@ -13,7 +13,7 @@ is a little narrow.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.report.analysis.distance import program_distance
@@ -30,36 +30,35 @@ _NOTE = (
 
 def operators(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Count the children of all runs by operator."""
-    keyed = (((trial.child.operator,), trial) for run in runs for trial in run.trials)
-    rows = _rates(("operator",), keyed)
-    return {"operators": Table(title="Improvement rate per operator", rows=rows, note=_NOTE)}
+    title = "Improvement rate per operator"
+    return {"operators": _rates(runs, title, lambda run, trial: {"operator": trial.child.operator})}
 
 
 def parents(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Count the children of all runs by the policy and the rule that chose their parents."""
-    keyed = (
-        ((_policy(run.settings), trial.call.rule), trial) for run in runs for trial in run.trials
-    )
-    rows = _rates(("policy", "rule"), keyed)
-    title = "Improvement rate per parent policy and rule"
-    return {"parents": Table(title=title, rows=rows, note=_NOTE)}
+
+    def key(run: RunRecord, trial: Trial) -> dict[str, str]:
+        return {"policy": _policy(run.settings), "rule": trial.call.rule}
+
+    return {"parents": _rates(runs, "Improvement rate per parent policy and rule", key)}
 
 
 def ranks(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Count the children of all runs by K and their place in their call."""
-    keyed = (((trial.call.k, trial.place), trial) for run in runs for trial in run.trials)
-    rows = _rates(("K", "place"), keyed)
-    return {"places": Table(title="Place among the children of a call", rows=rows, note=_NOTE)}
+
+    def key(run: RunRecord, trial: Trial) -> dict[str, int]:
+        return {"K": trial.call.k, "place": trial.place}
+
+    return {"places": _rates(runs, "Place among the children of a call", key)}
 
 
 def _rates(
-    names: Sequence[str], keyed: Iterable[tuple[tuple[Any, ...], Trial]]
-) -> list[dict[str, Any]]:
-    """Return a row for each group of children: its key under ``names``, and its `_rate`."""
-    return [
-        {**dict(zip(names, key, strict=True)), **_rate(trials)}
-        for key, trials in grouped(keyed).items()
-    ]
+    runs: Sequence[RunRecord], title: str, key: Callable[[RunRecord, Trial], Mapping[str, Any]]
+) -> Table:
+    """Return a row for each group of children: what ``key`` says of them, and its `_rate`."""
+    keyed = ((tuple(key(run, each).items()), each) for run in runs for each in run.trials)
+    rows = [{**dict(group), **_rate(trials)} for group, trials in grouped(keyed).items()]
+    return Table(title=title, rows=rows, note=_NOTE)
 
 
 def _rate(trials: Sequence[Trial]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from engine.core import INITIAL, Direction, Feature, UserError
 from engine.problem import read_direction, read_features
 from engine.search.features import dimensions
 from engine.settings import RunSettings
-from engine.store import Call, Child, Recorded, RunHistory, Verdict, check_follows, read_log
+from engine.store import Call, Child, Recorded, RunHistory, Verdict, follow, read_log
 
 _LARGEST = sys.float_info.max
 
@@ -144,18 +144,11 @@ def record_of(
     account = Account(settings.budget, history)
     totals: dict[str, Totals] = {}
     bests: dict[str, float] = {}
-    for recorded in events:
-        try:
-            check_follows(recorded.event, history)
-        except ValueError as error:
-            raise UserError(f"{name} is damaged: {error}; leave it out") from error
-        history.fold(recorded)
-        if isinstance(verdict := recorded.event, Verdict):
-            totals[verdict.candidate] = _totals(account, history)
-            if history.best is verdict and verdict.score is not None:
-                bests[verdict.candidate] = verdict.score
-    if not history.sessions or INITIAL not in history.verdicts:
-        raise UserError(f"{name} is damaged: its log has no beginning; leave it out")
+    for event in follow(events, history, name=name):
+        if isinstance(event, Verdict):
+            totals[event.candidate] = _totals(account, history)
+            if history.best is event and event.score is not None:
+                bests[event.candidate] = event.score
     return RunRecord(
         name=name,
         settings=settings,

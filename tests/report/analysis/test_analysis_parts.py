@@ -32,10 +32,6 @@ def test_wilsons_interval_holds_the_rate(case: tuple[int, int]) -> None:
     assert 0 <= low <= hits / trials <= high <= 1
 
 
-def test_no_trials_say_nothing_of_a_rate() -> None:
-    assert wilson(0, 0) == (0.0, 1.0)
-
-
 def test_medians_and_means_by_hand() -> None:
     assert median([]) is None and mean([]) is None
     assert median([3.0]) == mean([3.0]) == 3.0

@@ -154,7 +154,7 @@ def test_bad_arguments_are_named(
     [
         ("UPDATE events SET body = 'x' WHERE kind = 'verdict'", "run.db is damaged"),
         ("UPDATE events SET kind = 'some' WHERE kind = 'child'", "run.db is damaged"),
-        ("DELETE FROM events", "its log has no beginning"),
+        ("DELETE FROM events", "log is damaged: it has no beginning"),
         ("DELETE FROM events WHERE subject = 'initial'", "child 0.0 has no call, or no parent"),
         ("DELETE FROM events WHERE kind = 'call' AND subject = '1'", "child 1.0 has no call"),
         ("DELETE FROM events WHERE kind = 'child' AND subject = '1.1'", "nobody made candidate"),

@@ -1,26 +1,79 @@
-"""``analysis=coverage``: how much of the space of programs a run has filled, and how well.
+"""``analysis=progress`` and ``coverage``: what runs had reached at equal budgets.
 
-Covers: the cells of a MAP-Elites archive (``engine.search.archive``), filled from the log, so of
-any run; against evaluated candidates. As in TurboEvolve (section 6) coverage is the number of
+*Progress*: the best score of each run against evaluated candidates, generated tokens, wall seconds
+and money, and over several runs its median and extremes at equal budgets. A run that ended before a
+budget was used up does not count at that budget, whatever it had reached.
+
+*Coverage*: the cells of a MAP-Elites archive (``engine.search.archive``), filled from the log, so
+of any run; against evaluated candidates. As in TurboEvolve (section 6) coverage is the number of
 filled cells, and quality the mean score of their best programs. There is one archive for each run,
-over all its islands.
-
-Its features are those of the runs' own archives (``search.archive``), where all runs that have one
-have the same; those that a problem names are read from its folder as it is now. The cells of such
-runs are those that they recorded. Otherwise it is the archive of ``search.archive=structure``.
+over all its islands. Its features are those of the runs' own archives (``search.archive``), where
+all runs that have one have the same; those that a problem names are read from its folder as it is
+now. The cells of such runs are those that they recorded. Otherwise it is the archive of
+``search.archive=structure``.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from engine.core import INITIAL, Cell, Feature
-from engine.report.analysis.figures import Table, mean, median
-from engine.report.analysis.runs import RunRecord
+from engine.report.analysis.figures import Table, mean, median, spread
+from engine.report.analysis.runs import RunRecord, Totals
 from engine.search.features import cell_of, dimensions
 from engine.store import Verdict
 from engine.syntax import read
 
-_STEPS = 10  # into which the candidates are divided
+_STEPS = 10  # into which an axis is divided
+_AXES = {
+    "candidates": "evaluated candidates",
+    "tokens": "generated tokens",
+    "seconds": "wall seconds",
+    "money": "money",
+}
+"""What each of the `Totals` is, in words."""
+
+Curve = list[tuple[float, Totals]]
+"""The scores that were a run's best, each from these totals on; the initial one first."""
+
+
+def progress(runs: Sequence[RunRecord]) -> dict[str, Table]:
+    """Follow the best score of each run, and of all of them together."""
+    followed: list[tuple[RunRecord, Curve]] = [
+        (run, [(score, run.totals[name]) for name, score in run.bests.items()]) for run in runs
+    ]
+    tables = {
+        axis: Table(title=f"Best score so far against {words}", rows=_rows(axis, followed))
+        for axis, words in _AXES.items()
+        if any(run.end[axis] > 0 for run in runs)  # most runs' tokens have no prices
+    }
+    points = [
+        {"run": run.name, "best": best, **totals}
+        for run, curve in followed
+        for best, totals in curve
+    ]
+    ends = [{"run": run.name, "best": curve[-1][0], **run.end} for run, curve in followed]
+    return {
+        **tables,
+        "points": Table(title="When each run's best score changed", rows=points),
+        "ends": Table(title="What each run has used, and reached", rows=ends),
+    }
+
+
+def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[str, Any]]:
+    """Return what the runs had reached at each of some equally spaced budgets."""
+    most = max(run.end[axis] for run, _ in followed)
+    is_whole = isinstance(most, int)
+    steps = {most * i // _STEPS if is_whole else most * (i / _STEPS) for i in range(_STEPS + 1)}
+    rows = []
+    for at in sorted(steps):
+        reached = [
+            [score for score, totals in curve if totals[axis] <= at]
+            for run, curve in followed
+            if at <= run.end[axis]
+        ]
+        bests = [scores[-1] for scores in reached if scores]
+        rows.append({axis: at, **spread(bests), "runs": len(bests)})
+    return rows
 
 
 def coverage(runs: Sequence[RunRecord]) -> dict[str, Table]:
@@ -90,9 +143,7 @@ def _together(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     cells = [row["cells"] for row in rows]
     return {
         "candidates": rows[0]["candidates"],
-        "median": median(cells),
-        "lowest": min(cells),
-        "highest": max(cells),
+        **spread(cells),
         "quality": median([row["quality"] for row in rows if row["quality"] is not None]),
         "runs": len(rows),
     }
