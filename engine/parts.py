@@ -100,15 +100,15 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
         EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as evaluators,
         ExitStack() as stack,
     ):
-        evaluators.check_walls(strict=settings.evaluation.strict)
-        shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
-        _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
-        yield Parts(
-            problem=problem,
-            evaluators=evaluators,
-            syntax=syntax,
-            load=lambda: stack.enter_context(closing(load())),
-        )
+
+        def checked_load() -> Model:
+            # Before the minutes that a model may take.
+            evaluators.check_walls(strict=settings.evaluation.strict)
+            shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
+            _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
+            return stack.enter_context(closing(load()))
+
+        yield Parts(problem=problem, evaluators=evaluators, syntax=syntax, load=checked_load)
 
 
 @contextmanager
