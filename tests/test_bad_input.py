@@ -210,6 +210,7 @@ def test_a_log_that_is_no_database(refused: Refused, recorded_run: Path) -> None
         ("UPDATE events SET kind = 'something'", "run.db is damaged"),
         ("DELETE FROM events", "log is damaged: it has no beginning"),
         ("DELETE FROM events WHERE kind = 'verdict'", "log is damaged: it has no beginning"),
+        ("DELETE FROM events WHERE kind = 'session'", "log is damaged: it has no beginning"),
         ("DROP TABLE events", "run.db is not the log of"),
         ("PRAGMA user_version = 99", "schema 99"),
     ],

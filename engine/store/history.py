@@ -243,5 +243,5 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
             raise UserError(f"{name}'s log is damaged: {lacks}; restore it from a copy")
         history.fold(recorded)
         yield event
-    if INITIAL not in history.verdicts:
+    if not history.sessions or INITIAL not in history.verdicts:
         raise UserError(f"{name}'s log is damaged: it has no beginning")
