@@ -22,13 +22,11 @@ hypothesis_settings.load_profile("same")
 prepare(threads=None, kv_cache_gb=1)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Give each file to one process, and the files that share a model to the same one."""
-    for item in items:
-        folder = item.path.parent.name
-        group = folder if folder == "inference" else f"{folder}/{item.path.name}"
-        item.add_marker(pytest.mark.xdist_group(group))
+    folder = item.path.parent.name
+    group = folder if folder == "inference" else f"{folder}/{item.path.name}"
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
