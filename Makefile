@@ -3,7 +3,7 @@
 # STACK=cpu|cuda   packages to install; default: cuda where there is an NVIDIA GPU, else cpu
 # PYTHON=PATH      Python 3.11, 3.12 or 3.13 to make .venv with; default: the first one found
 # ARGS="..."       arguments for the command: settings for run, pytest's options for test
-# WORKERS=2        processes that run tests side by side; one of them loads the model
+# WORKERS=2        processes that run tests side by side; one of them has all tests of the model
 
 STACK ?=
 PYTHON ?=
@@ -11,7 +11,7 @@ ARGS ?=
 WORKERS ?= 2
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help

@@ -1,9 +1,11 @@
 """What several test modules share: how tests are shared out, and a run's folder."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
+from xdist.scheduler import LoadScopeScheduling
 
 from engine import config
 from engine.core import INITIAL, Evaluation
@@ -21,12 +23,27 @@ hypothesis_settings.load_profile("same")
 # kernels make a step of the model's ten times slower where two processes share two cores.
 prepare(threads=None, kv_cache_gb=1)
 
+MODEL = "tests/inference/"
+"""Where the tests share one loaded model."""
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give each file to one process, and the files that share a model to the same one."""
-    folder = item.path.parent.name
-    group = folder if folder == "inference" else f"{folder}/{item.path.name}"
-    item.add_marker(pytest.mark.xdist_group(group))
+
+class ByFile(LoadScopeScheduling):
+    """Gives each file to one process, and all files that share a model to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return MODEL if file.startswith(MODEL) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """See `ByFile`."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, the model and whole runs, so that no process is left alone."""
+    items.sort(key=lambda item: (not item.nodeid.startswith(MODEL), item.nodeid.count("/")))
 
 
 @pytest.fixture
