@@ -21,6 +21,7 @@ from engine.section import Flag, Number, Section, Share, Whole, in_a_line, requi
 
 Archive = Literal["none", "structure", "problem"]
 Layout = Literal["classic", "stable", "transcript"]
+SharedPrefix = Literal["off", "auto"]
 NEED_MORE = ("crossover", "repair")
 """The operators that need a second program, with which no run can begin."""
 MOST_CHILDREN = 4096
@@ -58,6 +59,8 @@ class ModelSettings(Section):
         gpu_memory_utilization: share of the GPU's memory for weights and cache.
         threads: CPU threads of the model; None for all that this process may use, or for one
             beside a GPU.
+        shared_prefix: whether a step reads what siblings share once for all of them: ``off``, or
+            ``auto`` for Hopper GPUs where enough is shared; see ``engine.inference.shared_prefix``.
         engine: arguments of vLLM's engine, by name, that take the place of this engine's choice;
             see ``engine.inference.engine_options``.
     """
@@ -71,6 +74,7 @@ class ModelSettings(Section):
     kv_cache_gb: Count
     gpu_memory_utilization: Number = Field(gt=0, le=1)
     threads: Count | None
+    shared_prefix: SharedPrefix
     engine: dict[str, Any]
 
     @model_validator(mode="after")

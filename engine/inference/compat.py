@@ -25,7 +25,9 @@ from typing import Any, Literal
 from engine.core import UserError
 from engine.inference.environment import is_cpu_build
 
-Part = Literal["llvmlite", "engine", "lmcache", "connector", "server"]
+Part = Literal[
+    "llvmlite", "engine", "lmcache", "connector", "server", "shared_prefix", "flash_attention"
+]
 """The tables of ``hooks.toml``, which says when each is used."""
 
 

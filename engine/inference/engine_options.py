@@ -17,7 +17,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from engine.core import UserError
-from engine.inference import compat
+from engine.inference import compat, shared_prefix
 from engine.inference.environment import is_cpu_build
 from engine.settings import ModelSettings
 
@@ -98,6 +98,8 @@ def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
         }
     else:
         common["gpu_memory_utilization"] = settings.gpu_memory_utilization
+        if settings.shared_prefix == "auto":
+            common["attention_backend"] = shared_prefix.register()
     check_engine_options(settings.engine)
     return EngineArgs(**{**common, **settings.engine})
 

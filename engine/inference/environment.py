@@ -64,19 +64,19 @@ def is_cpu_build() -> bool:
 
 
 def _silence() -> None:
-    """Keep two messages off the terminal that say nothing about a run."""
+    """Keep messages off the terminal that say nothing about a run."""
     # vLLM's scan (see below) also touches a deprecated name of torch.
     warnings.filterwarnings(
         "ignore", category=FutureWarning, module=r"vllm\.triton_utils\.dispatcher"
     )
-    # "Triton not available": a CPU needs none.
-    logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
+    # That Triton has no backend for CPUs, said before vLLM sets its own level.
+    logging.getLogger("vllm.triton_utils.importing").setLevel(logging.ERROR)
 
 
 def _let_vllm_scan_llvmlite() -> None:
     """Let vLLM scan llvmlite's lazy library object without an error.
 
-    Without triton, vLLM 0.32 asks every object of every loaded module for ``__dict__``
+    Where Triton has no driver, vLLM 0.32 asks every object of every loaded module for ``__dict__``
     (vllm/triton_utils/dispatcher.py). llvmlite's lazy library answers any name with a symbol
     look-up, and fails for this one unless the name is there.
     """

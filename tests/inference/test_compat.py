@@ -16,14 +16,15 @@ import pytest
 
 import engine
 from engine.core import UserError
-from engine.inference import LanguageModel, compat, kv_server, kv_transfer
+from engine.inference import LanguageModel, compat, is_cpu_build, kv_server, kv_transfer
 from engine.inference.compat import Hook, Part
 from engine.inference.engine_options import engine_args
 from engine.settings import CacheSettings, ModelSettings
 
 ENGINE = Path(engine.__file__).parent
 PACKAGES = ("vllm", "lmcache", "llvmlite")
-EVERY = [hook for part in get_args(Part) for hook in compat.hooks(part)]
+PARTS = [part for part in get_args(Part) if part != "flash_attention" or not is_cpu_build()]
+EVERY = [hook for part in PARTS for hook in compat.hooks(part)]
 
 
 def parts(kind: str) -> list[Any]:
@@ -79,6 +80,21 @@ def test_each_hook_was_read_in_the_version_that_is_pinned() -> None:
     pins += (ENGINE.parent / "requirements" / "cpu.txt").read_text().split()
     for hook in EVERY:
         assert f"{hook.package}=={hook.read}" in pins
+
+
+def test_the_attention_function_fits_the_source_that_comes_with_vllm() -> None:
+    """It can be imported where CUDA is, but its source is in the build for CPUs, too."""
+    (hook,) = compat.hooks("flash_attention")
+    (arguments,) = hook.calls.values()
+    source = Path(sys.modules["vllm"].__file__ or "").with_name("vllm_flash_attn")
+    text = (source / "flash_attn_interface.py").read_text()
+    (function,) = [
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and node.name in hook.calls
+    ]
+    known = {each.arg for each in function.args.args}
+    assert {each.strip().removesuffix("=") for each in arguments.split(",")} <= known
 
 
 # Other versions.

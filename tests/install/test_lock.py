@@ -53,8 +53,12 @@ def test_nothing_of_cuda_on_the_cpu() -> None:
         for line in (REQUIREMENTS / "cpu-excludes.txt").read_text().splitlines()
         if not line.startswith("#")
     ]
-    assert {"torchvision", "torchaudio", "torchcodec", "triton"} <= set(excluded)
+    assert {"torchvision", "torchaudio", "torchcodec"} <= set(excluded)
     assert not [name for name in pins("cpu") if name in excluded or name.startswith("nvidia-")]
+
+
+def test_the_tests_interpret_kernels_with_the_triton_that_a_gpu_gets() -> None:
+    assert pins("cpu")["triton"] == pins("cuda")["triton"]
 
 
 @pytest.mark.parametrize("stack", ["cpu", "cuda"])
