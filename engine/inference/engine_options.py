@@ -98,7 +98,8 @@ def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
         }
     else:
         common["gpu_memory_utilization"] = settings.gpu_memory_utilization
-        if settings.shared_prefix == "auto":
+        is_hopper = current_platform.is_device_capability_family(90)
+        if settings.shared_prefix == "auto" and is_hopper:
             common["attention_backend"] = shared_prefix.register()
     check_engine_options(settings.engine)
     return EngineArgs(**{**common, **settings.engine})

@@ -261,7 +261,10 @@ def test_it_is_off_by_default(
         return args.attention_backend
 
     assert backend(auto) is None  # on a CPU
-    monkeypatch.setattr(type(current_platform), "is_cpu", lambda self: False)
+    platform = type(current_platform)
+    monkeypatch.setattr(platform, "is_cpu", lambda self: False)
+    assert backend(auto) is None  # on a GPU before or after Hopper
+    monkeypatch.setattr(platform, "is_device_capability_family", lambda self, family: family == 90)
     assert backend(off) is None
     assert backend(auto) == "CUSTOM"
     own = model_settings("model.shared_prefix=auto", "model.engine.attention_backend=FLASHINFER")
