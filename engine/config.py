@@ -24,6 +24,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from engine.core import UserError
+from engine.inference.weights import longest_context
 from engine.problem import POOL, shipped
 from engine.section import valid_keys
 from engine.settings import RunSettings, settings_of
@@ -42,6 +43,12 @@ _OPEN = (
     "islands.topology.",
     "width.",
 )
+_SHARES = (
+    ("model", "max_tokens", 8),
+    ("prompts", "history_tokens", 4),
+    ("prompts", "growth_tokens", 8),
+)
+"""Keys that may be null, and the share of ``model.max_model_len`` that they are then."""
 _TEXT_KEYS = (
     "problem.path",
     "model.path",
@@ -62,8 +69,11 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
         UserError: an unknown key or value, listing the valid ones, or a value out of bounds.
     """
     overrides = _parse(arguments)
-    values = _in_full(_compose([_known(override) for override in overrides]))
     given = {override.key_or_group: override.value() for override in overrides}
+    chosen = [_known(override) for override in overrides]
+    if given.get("model.path") is not None and "model" not in given:
+        chosen.append("model=derived")
+    values = _in_full(_compose(chosen))
     model = values["model"]
     by_path = "model.path" in given and model["path"] is not None
     model["name"] = Path(model["path"]).name if by_path else given.get("model", "smollm2")
@@ -231,6 +241,12 @@ def _in_full(values: dict[str, Any]) -> dict[str, Any]:
         values[section][key] = _full(default if given is None else given, f"{section}.{key}")
     if model["path"] and Path(folder := _full(model["path"], "model.path")).is_dir():
         model["path"] = folder
+    if model["max_model_len"] is None:
+        model["max_model_len"] = longest_context(model["path"])
+    if isinstance(length := model["max_model_len"], int):  # else it is refused later
+        for section, key, share in _SHARES:
+            if values[section][key] is None:
+                values[section][key] = length // share
     if values["evaluation"]["workers"] is None:
         values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
     return values

@@ -26,12 +26,13 @@ from engine.inference import (
     is_cpu_build,
     kv_server,
     kv_transfer,
+    plan_of,
     prepare,
 )
 from engine.mutation import MutationModel
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
-from engine.settings import RunSettings
+from engine.settings import ModelSettings, RunSettings
 from engine.syntax.workers import CORES_EACH, SyntaxWorkers
 
 _log = logging.getLogger("brood")
@@ -134,9 +135,23 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
 
         def load() -> LanguageModel:
             _log.info("loading %s", settings.model.name)
+            _say_plan(settings.model, weights)
             transfer = kv_transfer(started, weights=weights)
             return LanguageModel(
                 settings=settings.model, folder=weights, seed=settings.seed, kv_transfer=transfer
             )
 
         yield load
+
+
+def _say_plan(settings: ModelSettings, weights: Path) -> None:
+    """Say where a GPU's memory goes, and whether that may not do."""
+    plan = plan_of(settings, weights)
+    if plan is None:
+        return
+    _log.info("%s", plan)
+    if not plan.fits(tokens=settings.max_model_len):
+        _log.warning(
+            "that may be too little for one prompt: lower model.max_num_seqs or "
+            "model.max_model_len, or raise model.gpu_memory_utilization"
+        )

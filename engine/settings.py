@@ -55,6 +55,15 @@ class ModelSettings(Section):
         max_model_len: the longest prompt plus completion, in tokens.
         max_tokens: the longest answer of the operators that ask for whole programs or diffs; for
             one that lists K programs, K times as many, up to half of the context.
+        max_num_seqs: children that vLLM runs at once; None for what suits the machine and model,
+            as for the next two: see ``engine.inference.limits``.
+        max_num_batched_tokens: prompt and other tokens of one step.
+        block_size: tokens of a block of the prefix cache.
+        top_p: share of the probability that the likeliest tokens have which may be drawn; None, as
+            for the next one, for what the model's ``generation_config.json`` has, or for all.
+        top_k: how many of the likeliest tokens may be drawn; 0 for all.
+        min_p: the least probability of a token that may be drawn, as a share of the likeliest's.
+        thinking: whether a model that can think before it answers does.
         kv_cache_gb: memory for the prefix cache on a CPU, in GiB.
         gpu_memory_utilization: share of the GPU's memory for weights and cache.
         threads: CPU threads of the model; None for all that this process may use, or for one
@@ -71,6 +80,13 @@ class ModelSettings(Section):
     cache_dir: str
     max_model_len: Whole = Field(ge=256)
     max_tokens: Count
+    max_num_seqs: Count | None
+    max_num_batched_tokens: Count | None
+    block_size: Count | None
+    top_p: Annotated[Number, Field(gt=0, le=1)] | None
+    top_k: Annotated[Whole, Field(ge=0)] | None
+    min_p: Share
+    thinking: Flag
     kv_cache_gb: Count
     gpu_memory_utilization: Number = Field(gt=0, le=1)
     threads: Count | None

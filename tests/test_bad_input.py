@@ -60,7 +60,11 @@ def one_error(err: str) -> str:
             "problem=nonsense",
             f"unknown problem 'nonsense'; valid: {PROBLEMS} (",
         ),
-        ("model=nonsense", "unknown model 'nonsense'; valid: mutation, qwen3_5_27b_fp8, smollm2"),
+        (
+            "model=nonsense",
+            "unknown model 'nonsense'; valid: derived, mutation, qwen3_6_27b, "
+            "qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
+        ),
         ("search.kk=8", "unknown key 'search.kk'; did you mean search.k? valid keys: problem, "),
         ("+more=1", "adds or removes a key"),
         ("signal", "key=value"),

@@ -46,8 +46,8 @@ def test_every_default_is_valid_with_every_model_and_problem() -> None:
     assert config.resolve([]) == config.resolve(["problem=signal", "model=smollm2"])
     for problem, folder in shipped().items():
         assert Path(config.resolve([f"problem={problem}"]).problem) == folder
-    big = config.resolve(["model=qwen3_5_27b_fp8"])
-    assert big.model.path == "Qwen/Qwen3.5-27B-FP8"
+    big = config.resolve(["model=qwen3_coder_30b"])
+    assert big.model.path == "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8"
     assert {name for name, weight in big.search.operators.items() if weight} == {"rewrite", "diff"}
     assert big.budget.seconds is None
     assert (big.search.failures, config.resolve([]).search.failures) == (2, 0)
@@ -99,15 +99,18 @@ def test_arguments_win_over_a_preset_and_the_last_of_two_over_the_first() -> Non
         [
             "search.operators.infill=0.25",
             "budget.seconds=5",
-            "model=qwen3_5_27b_fp8",
+            "model=qwen3_coder_30b",
             "seed=1",
             "seed=2",
         ]
     )
     assert settings.search.operators["infill"] == 0.25
     assert (settings.budget.seconds, settings.seed) == (5.0, 2)
-    both = config.resolve(["model=smollm2", "model=qwen3_5_27b_fp8"])
-    assert (both.model.name, both.model.path) == ("qwen3_5_27b_fp8", "Qwen/Qwen3.5-27B-FP8")
+    both = config.resolve(["model=smollm2", "model=qwen3_coder_30b"])
+    assert (both.model.name, both.model.path) == (
+        "qwen3_coder_30b",
+        "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8",
+    )
 
 
 def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +119,24 @@ def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "weights").mkdir()
     monkeypatch.chdir(tmp_path)
     # In full, because the run may be resumed from another folder.
-    local = config.resolve(["model=qwen3_5_27b_fp8", "model.path=./weights"]).model
+    local = config.resolve(["model=qwen3_coder_30b", "model.path=./weights"]).model
     assert (local.name, local.path) == ("weights", str(tmp_path / "weights"))
+
+
+def test_a_model_by_path_gets_limits_from_its_configuration(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"text_config": {"max_position_embeddings": 2048}}')
+    settings = config.resolve([f"model.path={tmp_path}"])
+    assert (settings.model.max_model_len, settings.model.max_tokens) == (2048, 256)
+    assert (settings.prompts.history_tokens, settings.prompts.growth_tokens) == (512, 256)
+    assert {name for name, each in settings.search.operators.items() if each} == {"rewrite", "diff"}
+    given = config.resolve([f"model.path={tmp_path}", "model.max_model_len=1024"])
+    assert (given.model.max_model_len, given.model.max_tokens) == (1024, 128)
+    named = config.resolve([f"model.path={tmp_path}", "model=smollm2"])
+    assert named.model.max_model_len == 4096
+    # One that is not here, or damaged, is refused once it is looked for, with what to do.
+    (tmp_path / "config.json").write_text("{")
+    for path in (str(tmp_path), "someone/not-here"):
+        assert config.resolve([f"model.path={path}"]).model.max_model_len == 4096
 
 
 @pytest.mark.parametrize(
@@ -130,8 +149,15 @@ def test_a_model_by_path_is_named_after_it(tmp_path: Path, monkeypatch: pytest.M
         ("problem=", f"unknown problem ''; valid: {PROBLEMS}"),
         ("problem=null", f"unknown problem None; valid: {PROBLEMS}"),
         ("problem=[signal]", f"valid: {PROBLEMS}"),
-        ("model=nope", "unknown model 'nope'; valid: mutation, qwen3_5_27b_fp8, smollm2"),
-        ("model={path: x}", "valid: mutation, qwen3_5_27b_fp8, smollm2"),
+        (
+            "model=nope",
+            "unknown model 'nope'; valid: derived, mutation, qwen3_6_27b, "
+            "qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
+        ),
+        (
+            "model={path: x}",
+            "valid: derived, mutation, qwen3_6_27b, qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
+        ),
         ("search.k=x", "search.k is 'x'; it must be a whole number"),
         ("search.k=", "search.k is ''; it must be a whole number"),
         ("search.k=1.5", "search.k is 1.5; it must be a whole number"),
@@ -298,7 +324,7 @@ def test_a_sweep_is_every_combination_in_order() -> None:
     "arguments",
     [
         [],
-        ["model=qwen3_5_27b_fp8", "budget.seconds=null", "name=null"],
+        ["model=qwen3_coder_30b", "budget.seconds=null", "name=null"],
         ["name=null-ish", "runs=a: b", "search.parent.epsilon=1e-05", "budget.seconds=0.1"],
         ["name='007'", "runs=ünï", "problem.path=/x'y\"z", "seed=9223372036854775807"],
         ["pipeline.speculate=true", "pipeline.candidates=3", "islands.count=3"],
@@ -361,11 +387,11 @@ def test_a_folder_put_among_the_evaluators_is_a_problem(
 
 def test_arguments_of_the_engine_are_a_mapping_or_one_by_one(tmp_path: Path) -> None:
     one_by_one = config.resolve(
-        ["model.engine.max_num_seqs=256", "model.engine.kernel_config.moe_backend=triton"]
+        ["model.engine.max_logprobs=5", "model.engine.kernel_config.moe_backend=triton"]
     )
-    given = {"max_num_seqs": 256, "kernel_config": {"moe_backend": "triton"}}
+    given = {"max_logprobs": 5, "kernel_config": {"moe_backend": "triton"}}
     assert one_by_one.model.engine == given
-    mapping = "model.engine={max_num_seqs: 256, kernel_config: {moe_backend: triton}}"
+    mapping = "model.engine={max_logprobs: 5, kernel_config: {moe_backend: triton}}"
     assert config.resolve([mapping]) == one_by_one
     config.save(one_by_one, tmp_path / "config.yaml")
     assert config.load(tmp_path / "config.yaml") == one_by_one

@@ -230,6 +230,7 @@ def test_a_problem_from_outside_with_a_model_by_path_ends_in_time(tmp_path: Path
     weights = find_weights(config.resolve(["model=smollm2"]).model)
     done = run(
         *(f"problem.path={problem}", f"model.path={weights}", "name=mine", "search.k=3"),
+        "model=smollm2",
         *("search.operators.infill=0", "search.operators.rewrite=1", "model.max_tokens=300"),
         *("budget.candidates=1000", "budget.seconds=8", "evaluation.workers=1"),
         scratch=tmp_path / "scratch",

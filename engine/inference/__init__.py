@@ -1,10 +1,11 @@
 """Inference: vLLM in this process; the only package that imports vllm."""
 
 from engine.inference.decoder import Decoder
-from engine.inference.engine_options import MOST_AT_ONCE, chunk_tokens, most_at_once
+from engine.inference.engine_options import chunk_tokens, most_at_once, plan_of
 from engine.inference.environment import is_cpu_build, prepare
 from engine.inference.fanout import FanOut
 from engine.inference.kv_server import KVServer, kv_server, kv_transfer
+from engine.inference.limits import MOST_AT_ONCE
 from engine.inference.llm import LanguageModel
 from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import EngineLoad, Model, Sampling

@@ -26,7 +26,14 @@ from engine.core import UserError
 from engine.inference.environment import is_cpu_build
 
 Part = Literal[
-    "llvmlite", "engine", "lmcache", "connector", "server", "shared_prefix", "flash_attention"
+    "llvmlite",
+    "engine",
+    "cpu",
+    "lmcache",
+    "connector",
+    "server",
+    "shared_prefix",
+    "flash_attention",
 ]
 """The tables of ``hooks.toml``, which says when each is used."""
 

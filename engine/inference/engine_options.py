@@ -19,20 +19,21 @@ from safetensors import SafetensorError
 from engine.core import UserError
 from engine.inference import compat, shared_prefix
 from engine.inference.environment import is_cpu_build
+from engine.inference.limits import MOST_AT_ONCE, MOST_ON_GPU, cpu_limits, gpu_limits
+from engine.inference.memory_plan import MemoryPlan, plan_memory
+from engine.inference.shape import read_shape
 from engine.settings import ModelSettings
 
-# Small blocks: each request computes the tail of its prompt that fills no block (vLLM's CPU
-# backend takes multiples of 32).
-_CPU_BLOCK_SIZE = 32
-# The same for what is stored outside the engine, but each chunk is a file there.
-_CPU_CHUNK_TOKENS = 2 * _CPU_BLOCK_SIZE
+# Tokens that are stored together outside the engine: each chunk is a file there.
+_CPU_CHUNK_TOKENS = 64
 _GPU_CHUNK_TOKENS = 256
-MOST_AT_ONCE = 64
-"""Requests that vLLM runs at once, unless ``model.engine.max_num_seqs`` says otherwise."""
 OWNED: Mapping[str, str] = {
     "model": "give model.path",
     "seed": "give seed",
     "max_model_len": "give model.max_model_len, which prompts keep to",
+    "max_num_seqs": "give model.max_num_seqs, which the loop keeps to",
+    "max_num_batched_tokens": "give model.max_num_batched_tokens",
+    "block_size": "give model.block_size, which prompts are aligned to",
     "gpu_memory_utilization": "give model.gpu_memory_utilization",
     "kv_transfer_config": "give cache=lmcache",
     "enable_prefix_caching": "the children of a prompt share it in the prefix cache",
@@ -70,58 +71,90 @@ def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
     """Return what vLLM's engine is made with.
 
     Raises:
-        UserError: the installed vLLM is one that the engine can't use, or ``settings.engine`` has
-            a key that it can't have.
+        UserError: the installed vLLM is one that the engine can't use, ``settings.engine`` has
+            a key that it can't have, or the model's configuration can't be read.
     """
     compat.check("engine")
     from vllm import EngineArgs
     from vllm.platforms import current_platform
 
+    on_cpu = current_platform.is_cpu()
+    if on_cpu:
+        compat.check("cpu")
     common: dict[str, Any] = {
         "model": folder,
         "seed": seed,
         "max_model_len": settings.max_model_len,
-        "max_num_seqs": MOST_AT_ONCE,
         "enable_prefix_caching": True,
         "disable_log_stats": False,
         "use_tqdm_on_load": False,
     }
-    if current_platform.is_cpu():
-        common |= {
-            "dtype": "bfloat16",
-            "enforce_eager": True,
-            "block_size": _CPU_BLOCK_SIZE,
-            # A seeded request whose prefill is split crashes the CPU backend of vLLM 0.32
-            # ("CPU Generator does not use offset"), so a prompt has to fit in one step.
-            "enable_chunked_prefill": False,
-            "max_num_batched_tokens": max(settings.max_model_len, 2048),
-        }
+    if on_cpu:
+        common |= {"dtype": "bfloat16", "enforce_eager": True, "enable_chunked_prefill": False}
+        limits = cpu_limits(settings)
     else:
         common["gpu_memory_utilization"] = settings.gpu_memory_utilization
         is_hopper = current_platform.is_device_capability_family(90)
         if settings.shared_prefix == "auto" and is_hopper:
             common["attention_backend"] = shared_prefix.register()
+        limits = gpu_limits(settings, read_shape(Path(folder)), memory=_gpu_memory())
     check_engine_options(settings.engine)
-    return EngineArgs(**{**common, **settings.engine})
+    return EngineArgs(**{**common, **dataclasses.asdict(limits), **settings.engine})
+
+
+def plan_of(settings: ModelSettings, folder: Path) -> MemoryPlan | None:
+    """Return where the GPU's memory goes with a model; None on a CPU.
+
+    Raises:
+        UserError: the model's configuration can't be read.
+    """
+    if is_cpu_build():
+        return None
+    shape, memory = read_shape(folder), _gpu_memory()
+    limits = gpu_limits(settings, shape, memory=memory)
+    return plan_memory(
+        shape,
+        memory=memory,
+        share=settings.gpu_memory_utilization,
+        sequences=limits.max_num_seqs,
+        block_size=limits.block_size,
+    )
 
 
 def most_at_once(settings: ModelSettings) -> int:
-    """Return how many requests vLLM runs at once; more wait in its queue."""
-    return int(settings.engine.get("max_num_seqs") or MOST_AT_ONCE)
+    """Return the most requests that vLLM may run at once; more wait in its queue.
+
+    On a GPU a hybrid may have room for fewer, if the settings name no number.
+    """
+    return settings.max_num_seqs or (MOST_AT_ONCE if is_cpu_build() else MOST_ON_GPU)
+
+
+def _gpu_memory() -> int:
+    from vllm.platforms import current_platform
+
+    return int(current_platform.get_device_total_memory())
 
 
 def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
     """Return how many tokens of KV to store together outside the engine: some of its blocks.
 
     Raises:
-        UserError: the model's configuration can't be read.
+        UserError: the model's configuration can't be read, or the model is a hybrid: vLLM aligns
+            its blocks only once it is loaded, and its states lie in blocks of their own.
     """
-    if is_cpu_build() and "block_size" not in settings.engine:
-        return _CPU_CHUNK_TOKENS
-    with told_what_to_change(settings, folder):
-        config = engine_args(settings=settings, folder=str(folder), seed=0).create_engine_config()
-    block_size = int(config.cache_config.block_size)  # hundreds, for a model with state layers
-    return -(-_GPU_CHUNK_TOKENS // block_size) * block_size
+    if is_cpu_build():
+        least, block_size = _CPU_CHUNK_TOKENS, cpu_limits(settings).block_size
+    else:
+        shape = read_shape(Path(folder))
+        if shape.is_hybrid:
+            raise UserError(
+                f"cache=lmcache can't keep the states of {settings.name}, which has layers without "
+                "KV; give cache=none, or a model with attention alone"
+            )
+        limits = gpu_limits(settings, shape, memory=_gpu_memory())
+        least, block_size = _GPU_CHUNK_TOKENS, limits.block_size
+    assert block_size is not None  # hybrids alone leave it to vLLM
+    return -(-least // block_size) * block_size
 
 
 @contextmanager

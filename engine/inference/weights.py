@@ -8,15 +8,19 @@ connection while it runs.
 
 import hashlib
 import importlib.util
+import json
 import logging
 import struct
 import tempfile
 from pathlib import Path
 
 from engine.core import UserError
+from engine.inference.environment import is_cpu_build
 from engine.settings import ModelSettings
 
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_LONGEST_ON_CPU = 4096
+_LONGEST_ON_GPU = 32768
 _log = logging.getLogger(__name__)
 
 
@@ -28,10 +32,35 @@ def find_weights(settings: ModelSettings) -> Path:
     """
     if settings.path is None:
         return embedded_model(Path(settings.cache_dir))
+    return _folder(settings.path)
+
+
+def longest_context(path: str | None) -> int:
+    """Return the longest context to offer a model that nothing else is known of, in tokens.
+
+    Args:
+        path: folder or hub id of the weights; None, or one that is not on this machine, gets what
+            is offered at most.
+    """
+    most = _LONGEST_ON_CPU if is_cpu_build() else _LONGEST_ON_GPU
     try:
-        folder = Path(settings.path).expanduser()
+        config = json.loads((_folder(path or "") / "config.json").read_text(encoding="utf-8"))
+        text = config.get("text_config") or config
+        return min(most, int(text["max_position_embeddings"]))
+    except (UserError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return most  # loading it says what is wrong
+
+
+def _folder(path: str) -> Path:
+    """Return the folder of a model by path or hub id.
+
+    Raises:
+        UserError: the model is not on this machine.
+    """
+    try:
+        folder = Path(path).expanduser()
     except RuntimeError as error:  # `~somebody` who has no home here
-        raise UserError(f"model path {settings.path!r} can't be resolved: {error}") from error
+        raise UserError(f"model path {path!r} can't be resolved: {error}") from error
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise UserError(
@@ -39,24 +68,20 @@ def find_weights(settings: ModelSettings) -> Path:
                 "in Hugging Face's layout"
             )
         return folder
-    if (
-        folder.is_absolute()
-        or settings.path.startswith((".", "~"))
-        or settings.path.count("/") != 1
-    ):
+    if folder.is_absolute() or path.startswith((".", "~")) or path.count("/") != 1:
         raise UserError(
-            f"model path {settings.path!r} does not exist; give model.path a folder with weights "
-            "in Hugging Face's layout, or a hub id such as Qwen/Qwen3.5-27B-FP8"
+            f"model path {path!r} does not exist; give model.path a folder with weights "
+            "in Hugging Face's layout, or a hub id such as Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8"
         )
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(settings.path, local_files_only=True))
+        return Path(snapshot_download(path, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as error:
         raise UserError(
-            f"model {settings.path!r} is not on this machine, and a run makes no connection; "
-            f"download it first (`hf download {settings.path}`), or give model.path=DIR, or use "
+            f"model {path!r} is not on this machine, and a run makes no connection; "
+            f"download it first (`hf download {path}`), or give model.path=DIR, or use "
             "model=smollm2"
         ) from error
 

@@ -39,21 +39,27 @@ def arguments(settings: ModelSettings, **engine: Any) -> dict[str, Any]:
 
 def test_what_is_given_takes_the_place_of_what_was_chosen(settings: ModelSettings) -> None:
     chosen = arguments(settings)
-    given = arguments(settings, max_num_seqs=256, load_format="dummy")
+    given = arguments(settings, max_logprobs=5, load_format="dummy")
     assert chosen["max_num_seqs"] == MOST_AT_ONCE
-    assert given == {**chosen, "max_num_seqs": 256, "load_format": "dummy"}
+    assert chosen["max_logprobs"] != 5
+    assert given == {**chosen, "max_logprobs": 5, "load_format": "dummy"}
+
+
+def test_limits_that_are_given_reach_vllm(settings: ModelSettings) -> None:
+    limits = {"max_num_seqs": 7, "max_num_batched_tokens": 4096, "block_size": 64}
+    assert arguments(replace(settings, **limits)) == {**arguments(settings), **limits}
 
 
 def test_the_loop_keeps_as_many_children_at_the_model(settings: ModelSettings) -> None:
     assert most_at_once(settings) == MOST_AT_ONCE
-    assert most_at_once(replace(settings, engine={"max_num_seqs": 256})) == 256
+    assert most_at_once(replace(settings, max_num_seqs=256)) == 256
 
 
 def test_an_unknown_key_is_refused_with_the_one_that_is_meant(settings: ModelSettings) -> None:
     with pytest.raises(UserError) as refused:
-        arguments(settings, max_num_seq=256)
+        arguments(settings, max_logprob=5)
     assert str(refused.value) == (
-        "model.engine.max_num_seq: vLLM's EngineArgs has no such field; did you mean max_num_seqs?"
+        "model.engine.max_logprob: vLLM's EngineArgs has no such field; did you mean max_logprobs?"
     )
     with pytest.raises(UserError, match=r"engine\.zzz: vLLM's EngineArgs has no such field$"):
         check_engine_options({"zzz": 1})
@@ -77,7 +83,7 @@ def test_drafts_are_refused_on_a_cpu(settings: ModelSettings, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("max_num_seqs", "many"), ("dtype", "float7"), ("compilation_config", 1.5)]
+    ("key", "value"), [("max_logprobs", "many"), ("dtype", "float7"), ("compilation_config", 1.5)]
 )
 def test_a_value_that_vllm_refuses_is_said_in_one_line(
     settings: ModelSettings, key: str, value: object

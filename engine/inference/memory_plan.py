@@ -1,0 +1,84 @@
+"""Where a GPU's memory goes: weights, KV, state, and what is left over.
+
+A plan is made before anything is loaded, so that a model that can't fit is known of in the first
+second. vLLM measures for itself, once the weights are there, how much is left for KV.
+"""
+
+from dataclasses import dataclass
+
+from engine.inference.shape import ModelShape
+
+_GIB = 2**30
+WORKING = 4 * _GIB
+"""Set aside for activations, CUDA graphs and the CUDA context: an allowance, not a measurement."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryPlan:
+    """Sizes in bytes.
+
+    Attributes:
+        memory: the GPU's.
+        usable: the share of it that the engine may take.
+        weights: the model's.
+        cache: what is left for KV and states; negative if the weights do not fit.
+        state: of as many requests as run at once.
+        tokens: whose KV has room beside those states.
+        sequences: requests that run at once.
+        kv_per_token: KV of one token.
+    """
+
+    memory: int
+    usable: int
+    weights: int
+    cache: int
+    state: int
+    tokens: int
+    sequences: int
+    kv_per_token: int
+
+    def fits(self, *, tokens: int) -> bool:
+        """Whether so many tokens have room beside the states of all requests."""
+        return self.tokens >= tokens
+
+    def __str__(self) -> str:
+        """Say the plan in a line."""
+        kv = max(0, self.cache - self.state)
+        state = f", state {_gib(self.state)} of {self.sequences} requests" if self.state else ""
+        return (
+            f"memory plan: {_gib(self.usable)} of the GPU's {_gib(self.memory)}: weights "
+            f"{_gib(self.weights)}, working memory {_gib(WORKING)}{state}, KV {_gib(kv)} "
+            f"({max(0, self.tokens):,} tokens at {self.kv_per_token / 1024:.0f} KiB)"
+        )
+
+
+def plan_memory(
+    shape: ModelShape, *, memory: int, share: float, sequences: int, block_size: int | None
+) -> MemoryPlan:
+    """Return the plan for a model.
+
+    Args:
+        shape: the model's.
+        memory: the GPU's, in bytes.
+        share: of it that the engine may take.
+        sequences: requests that run at once.
+        block_size: tokens of a block of KV; None for the size that vLLM aligns.
+    """
+    usable = int(memory * share)
+    cache = usable - shape.weights - WORKING
+    state = sequences * shape.state_per_request
+    block = (block_size or shape.aligned_block or 1) * shape.kv_per_token
+    return MemoryPlan(
+        memory=memory,
+        usable=usable,
+        weights=shape.weights,
+        cache=cache,
+        state=state,
+        tokens=(cache - state) // block * (block // shape.kv_per_token),
+        sequences=sequences,
+        kv_per_token=shape.kv_per_token,
+    )
+
+
+def _gib(size: int) -> str:
+    return f"{size / _GIB:.1f} GiB"
