@@ -29,6 +29,7 @@ Part = Literal[
     "llvmlite",
     "engine",
     "cpu",
+    "gpu",
     "lmcache",
     "connector",
     "server",

@@ -4,13 +4,35 @@ Covers: their requests, what has come of each so far, ending them early, and wha
 not cover running the engine: ``llm.py``, and in a thread ``decoder.py``.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from engine.core import Generation
 from engine.inference.model import Sampling
+from engine.settings import ModelSettings
 
 _BANNED = -100.0  # the lowest logit bias that vLLM takes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Truncation:
+    """Which tokens may be drawn at all, the same for every child.
+
+    At high temperatures the many unlikely tokens add up (Holtzman et al., arXiv 1904.09751, for
+    ``top_p``; Nguyen et al., arXiv 2407.01082, for ``min_p``).
+
+    Attributes:
+        top_p: share of the probability that the likeliest tokens have which may be drawn.
+        top_k: how many of the likeliest tokens; 0 for all.
+        min_p: the least probability, as a share of the likeliest token's.
+    """
+
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
 
 
 class FanOut:
@@ -29,6 +51,7 @@ class FanOut:
         call: int,
         token_ids: list[int],
         sampling: Sequence[Sampling],
+        truncation: Truncation,
     ) -> None:
         """Hand the requests to the engine.
 
@@ -38,6 +61,7 @@ class FanOut:
             call: a number that no other fan-out has.
             token_ids: the prompt.
             sampling: of each child.
+            truncation: of all children.
         """
         from vllm.inputs import tokens_input
 
@@ -49,7 +73,8 @@ class FanOut:
         self._finished: list[Generation] = []
         self._seconds = dict.fromkeys(self._running, 0.0)
         for request_id, each in zip(self._running, sampling, strict=True):
-            engine.add_request(request_id, tokens_input(token_ids), sampling_params(each))
+            params = sampling_params(each, truncation)
+            engine.add_request(request_id, tokens_input(token_ids), params)
 
     def __iter__(self) -> Iterator[Generation]:
         """Step until every child was handed out."""
@@ -121,7 +146,21 @@ class FanOut:
         )
 
 
-def sampling_params(sampling: Sampling) -> Any:
+def truncation(settings: ModelSettings, folder: Path) -> Truncation:
+    """Return what the settings give, or else the model's own ``generation_config.json``."""
+    try:
+        own = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        top_p, top_k = float(own.get("top_p") or 1.0), int(own.get("top_k") or 0)
+    except (OSError, ValueError, TypeError, AttributeError):  # most models come with none
+        top_p, top_k = 1.0, 0
+    return Truncation(
+        top_p=top_p if settings.top_p is None else settings.top_p,
+        top_k=top_k if settings.top_k is None else settings.top_k,
+        min_p=settings.min_p,
+    )
+
+
+def sampling_params(sampling: Sampling, truncation: Truncation) -> Any:
     """Return what vLLM is told of one child."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
@@ -133,6 +172,9 @@ def sampling_params(sampling: Sampling) -> Any:
         form = StructuredOutputsParams(json=sampling.schema)
     return SamplingParams(
         temperature=sampling.temperature,
+        top_p=truncation.top_p,
+        top_k=truncation.top_k,
+        min_p=truncation.min_p,
         seed=sampling.seed,
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,

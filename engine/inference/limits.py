@@ -87,5 +87,5 @@ def _sequences(settings: ModelSettings, shape: ModelShape, memory: int) -> int:
     plan = plan_memory(
         shape, memory=memory, share=settings.gpu_memory_utilization, sequences=1, block_size=None
     )
-    fitting = int(_STATE_SHARE * plan.cache) // shape.state_per_request
+    fitting = int(_STATE_SHARE * max(0, plan.cache)) // shape.state_per_request
     return min(MOST_ON_GPU, 1 << max(0, fitting.bit_length() - 1))

@@ -18,13 +18,16 @@ from typing import Any
 
 from engine.core import ChatFrame, UserError
 from engine.inference import compat
+from engine.inference.block_hashes import share_hashes
 from engine.inference.engine_options import engine_args, told_what_to_change
-from engine.inference.fanout import FanOut
+from engine.inference.fanout import FanOut, truncation
 from engine.inference.kv_server import KVTransfer
 from engine.inference.model import EngineLoad, Sampling
+from engine.inference.streams import EngineStream
 from engine.settings import ModelSettings
 
 _MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
+_FREE_SECONDS = 10.0  # in which blocks are freed that no request holds any more
 _log = logging.getLogger(__name__)
 
 
@@ -57,6 +60,10 @@ class LanguageModel:
             args = engine_args(settings=settings, folder=str(folder), seed=seed)
             args.kv_transfer_config = _kv_transfer_config(kv_transfer)
             self._engine = _load(args, self._counter)
+        self._stream = EngineStream(self._engine)
+        share_hashes(self._engine)
+        self._truncation = truncation(settings, Path(folder))
+        self._thinks = settings.thinking
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
         self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
         self._fans: list[FanOut] = []
@@ -87,7 +94,11 @@ class LanguageModel:
             short, whole = (
                 str(
                     self._tokenizer.apply_chat_template(
-                        messages[:count], tokenize=False, add_generation_prompt=True
+                        messages[:count],
+                        tokenize=False,
+                        add_generation_prompt=True,
+                        # Many templates let a model think unless they are told otherwise.
+                        enable_thinking=self._thinks,
                     )
                 )
                 for count in (2, 4)
@@ -116,12 +127,14 @@ class LanguageModel:
         if longest > self.max_model_len:
             raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
         self._calls += 1
+        self._stream.enter()
         fan = FanOut(
             engine=self._engine,
             step=self.step,
             call=self._calls,
             token_ids=list(token_ids),
             sampling=sampling,
+            truncation=self._truncation,
         )
         self._fans.append(fan)
         return fan
@@ -131,6 +144,7 @@ class LanguageModel:
 
         The step's wall seconds are shared out evenly among the children in it.
         """
+        self._stream.enter()
         requests = self._engine.get_num_unfinished_requests()
         began = time.perf_counter()
         outputs = {output.request_id: output for output in self._engine.step()}
@@ -147,11 +161,18 @@ class LanguageModel:
     def forget(self) -> None:
         """Empty the prefix cache, so that the next call starts cold.
 
+        Blocks may be held a little longer than the last request: for a step that was begun ahead,
+        and until a cache outside the engine has stored them.
+
         Raises:
             RuntimeError: a request still holds some of it.
         """
-        if not self._engine.reset_prefix_cache():
-            raise RuntimeError("the prefix cache is in use")
+        deadline = time.monotonic() + _FREE_SECONDS
+        while not self._engine.reset_prefix_cache():
+            if self._engine.get_num_unfinished_requests() or time.monotonic() > deadline:
+                raise RuntimeError("the prefix cache is in use")
+            self._stream.enter()
+            self._engine.step()
 
     def close(self) -> None:
         """Shut the engine down and free what it holds."""
