@@ -23,6 +23,7 @@ from pathlib import Path
 from install.checks import SetupError, check_disk, check_tools, explain
 from install.sources import Sources, read_sources
 from install.stack import Stack, choose_stack
+from install.toolkit import make_toolkit
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "evaluators", "kernels")  # as pyproject.toml has them
@@ -221,6 +222,8 @@ def install_packages(env: Environment, lock: int) -> None:
                 "uv could not install the packages (its message is above): check the network, or "
                 "the index and find-links that pip is configured with, and try again.",
             )
+        if env.stack.name == "cuda":
+            make_toolkit(env.venv)
 
 
 def install_project(env: Environment, lock: int) -> None:

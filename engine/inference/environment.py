@@ -7,8 +7,12 @@ vLLM's engine arguments: ``llm.py``.
 
 import logging
 import os
+import shutil
+import sys
 import warnings
+from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 
 NO_TELEMETRY = {
     "VLLM_NO_USAGE_STATS": "1",
@@ -17,6 +21,10 @@ NO_TELEMETRY = {
     "LMCACHE_DISABLE_BANNER": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
+
+
+_COMPILERS = ("nvcc", "ninja")
+_log = logging.getLogger(__name__)
 
 
 def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
@@ -47,11 +55,41 @@ def prepare(*, threads: int | None, kv_cache_gb: int) -> None:
         os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(kv_cache_gb)
         # The CPU runs in eager mode; compiling helpers on first use stalls a run for seconds.
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    else:
+        os.environ.update(compilers(os.environ))
+        missing = [each for each in _COMPILERS if shutil.which(each) is None]
+        if missing:
+            _log.warning(
+                "%s not found, so vLLM can't compile the kernels that its packages lack; run "
+                "`make environment STACK=cuda`, or set CUDA_HOME",
+                " and ".join(missing),
+            )
+    # What a GPU's kernels lack is said in warnings; a CPU's are about what it never has.
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR" if is_cpu_build() else "WARNING")
     # What it logs as errors here is what kv_connector.py says in one warning.
     os.environ.setdefault("LMCACHE_LOG_LEVEL", "CRITICAL")
     _let_vllm_scan_llvmlite()
     _silence()
+
+
+def compilers(environ: Mapping[str, str], *, prefix: Path | None = None) -> dict[str, str]:
+    """Return the variables by which vLLM's libraries find the environment's own compilers.
+
+    Some FP8 kernels are compiled when a model is loaded. A run may be started by the environment's
+    Python without its folder of commands on the path.
+
+    Args:
+        environ: the variables so far; a CUDA_HOME of the user's stays.
+        prefix: folder of the environment; None for that of this Python.
+    """
+    prefix = prefix or Path(sys.prefix)
+    folders, home = [prefix / "bin"], environ.get("CUDA_HOME")
+    if not home and (prefix / "cuda" / "bin" / "nvcc").exists():  # see install/toolkit.py
+        home = str(prefix / "cuda")
+    if home:
+        folders.append(Path(home) / "bin")
+    path = os.pathsep.join([*map(str, folders), environ.get("PATH", os.defpath)])
+    return {"PATH": path, **({"CUDA_HOME": home} if home else {})}
 
 
 def is_cpu_build() -> bool:
