@@ -23,6 +23,7 @@ from engine.inference import (
     Model,
     chunk_tokens,
     find_weights,
+    gpu_node,
     is_cpu_build,
     kv_server,
     kv_transfer,
@@ -88,9 +89,10 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
         UserError: the model's weights are not on this machine, or a wall is missing that
             ``evaluation.strict`` asks for.
     """
-    cores = evaluator_cores(settings.evaluation.workers)
+    node = None if is_cpu_build() else gpu_node()
+    cores = evaluator_cores(settings.evaluation.workers, gpu_node=node)
     every = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, model_cores(cores))
+    os.sched_setaffinity(0, model_cores(cores, gpu_node=node))
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     is_mutation = settings.model.kind == "mutation"  # of which nothing else takes a core's time
     with (

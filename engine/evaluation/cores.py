@@ -3,6 +3,9 @@
 Evaluators get the last of the cores that this process may use: one thread of each physical core
 first, taken from the NUMA nodes in turn. Memory follows: a thread, its zygote and the results that
 pass between them lie on one core, and Linux places memory where it is first touched.
+
+Beside a GPU the model's thread launches kernels and copies tokens, which is slower from another
+node. So evaluators get the cores of the GPU's node last, and the model keeps to that node.
 """
 
 import os
@@ -13,21 +16,35 @@ from pathlib import Path
 SYSTEM = Path("/sys/devices/system")
 
 
-def evaluator_cores(workers: int, *, system: Path = SYSTEM) -> list[int]:
-    """Return the core of each worker; cores are used more than once if there are too few."""
+def evaluator_cores(
+    workers: int, *, gpu_node: int | None = None, system: Path = SYSTEM
+) -> list[int]:
+    """Return the core of each worker; cores are used more than once if there are too few.
+
+    Args:
+        workers: how many there are.
+        gpu_node: NUMA node of the GPU; None for no GPU, or one of which that is not known.
+        system: the kernel's description of the machine.
+    """
     order = _order(sorted(os.sched_getaffinity(0)), system)
+    order.sort(key=lambda core: _node(core, system) == gpu_node)  # else as it was
     return [order[index % len(order)] for index in range(workers)]
 
 
-def model_cores(taken: Sequence[int]) -> list[int]:
+def model_cores(
+    taken: Sequence[int], *, gpu_node: int | None = None, system: Path = SYSTEM
+) -> list[int]:
     """Return the cores for the threads of the model, and of all else but the evaluators.
 
     These are the cores that no evaluator is bound to, or all cores if none is left. A model that
     decodes on the CPU needs cores of its own, even if that leaves it one of two: its threads wait
     for each other in every kernel, so a thread that shares a core with an evaluator delays all.
+
+    Of these, only those of the GPU's node are returned, if there are any.
     """
     available = sorted(os.sched_getaffinity(0))
-    return [core for core in available if core not in taken] or available
+    free = [core for core in available if core not in taken] or available
+    return [core for core in free if _node(core, system) == gpu_node] or free
 
 
 def _order(cores: Sequence[int], system: Path) -> list[int]:

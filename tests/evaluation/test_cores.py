@@ -87,3 +87,24 @@ def test_the_model_gets_the_rest(
 ) -> None:
     available(range(cores))
     assert model_cores(taken) == left
+
+
+def test_beside_a_gpu_the_model_keeps_to_its_node(tmp_path: Path, available: Available) -> None:
+    available(range(8))
+    system = machine(tmp_path, {core: (core % 2, str(core)) for core in range(8)})
+    taken = evaluator_cores(3, gpu_node=1, system=system)
+    assert taken == [6, 4, 2]
+    assert model_cores(taken, gpu_node=1, system=system) == [1, 3, 5, 7]
+    taken = evaluator_cores(5, gpu_node=0, system=system)
+    assert taken == [7, 5, 3, 1, 6]
+    assert model_cores(taken, gpu_node=0, system=system) == [0, 2, 4]
+
+
+def test_a_gpu_whose_node_has_no_core_left_changes_nothing(
+    tmp_path: Path, available: Available
+) -> None:
+    available(range(4))
+    system = machine(tmp_path, {core: (0, str(core)) for core in range(4)})
+    taken = evaluator_cores(2, gpu_node=1, system=system)
+    assert taken == evaluator_cores(2, system=system)
+    assert model_cores(taken, gpu_node=1, system=system) == model_cores(taken, system=system)
