@@ -39,6 +39,9 @@ _SHARED = "lmcache_l1_pool_brood_"  # LMCache wants its segments' names to begin
 _SHARED_MEMORY_SHARE = 0.8  # of what is free there, at most
 _LEAST_GB = 0.05
 _START_SECONDS = 60.0
+_START_SECONDS_EACH_GB = 2.0  # memory beside a GPU is pinned page by page
+_MEMORY_SHARE = 0.5  # of what is free in the machine, at most
+_MEMINFO = Path("/proc/meminfo")
 _ANSWER_SECONDS = 2.0
 _CLOSE_SECONDS = 6.0
 _log = logging.getLogger(__name__)
@@ -138,11 +141,12 @@ class KVServer:
             parent=os.getpid(),
             folder=self._settings.folder,
             scratch=f"{_SCRATCH}{token}",
-            memory_gb=memory_gb if on_gpu else _fitting(memory_gb),
+            memory_gb=_pinnable(memory_gb) if on_gpu else _fitting(memory_gb),
             disk_gb=self._settings.disk_gb,
             chunk_tokens=chunk_tokens,
             shared_memory=None if on_gpu else segment.name,
         )
+        self._start_seconds = start_seconds(options.memory_gb)
         self._scratch, lock = make_scratch(folder, options.scratch)
         resources.callback(os.close, lock)
         self._is_starting = self._ended_well = True
@@ -189,8 +193,10 @@ class KVServer:
         """Return the port of the process that was started, once it has told it."""
         report = self._process.stdout
         assert report is not None
-        if not select.select([report], [], [], _START_SECONDS)[0]:
-            raise OSError(f"it did not start within {_START_SECONDS:.0f} s")
+        if not select.select([report], [], [], self._start_seconds)[0]:
+            raise OSError(
+                f"it did not start within {self._start_seconds:.0f} s; lower cache.memory_gb"
+            )
         self._is_starting = False
         told = os.read(report.fileno(), select.PIPE_BUF).decode()
         if not told:
@@ -234,8 +240,21 @@ def kv_transfer(server: KVServer | None, *, weights: Path) -> KVTransfer | None:
         return None
 
 
+def start_seconds(memory_gb: float) -> float:
+    """Return how long a server with a memory tier of this size may take to start."""
+    return _START_SECONDS + _START_SECONDS_EACH_GB * memory_gb
+
+
 def _go_without(error: Exception) -> None:
     _log.warning("no LMCache server, so this run starts cold and keeps no KV: %s", error)
+
+
+def _pinnable(memory_gb: float) -> float:
+    """Return the memory tier's size beside a GPU, in GiB, or what the machine has room for."""
+    meminfo = _MEMINFO.read_text()
+    (available,) = (line for line in meminfo.splitlines() if line.startswith("MemAvailable:"))
+    free_gb = int(available.split()[1]) / 2**20
+    return max(_LEAST_GB, min(memory_gb, free_gb * _MEMORY_SHARE))
 
 
 def _fitting(memory_gb: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,3 +80,17 @@ def test_a_cpu_has_no_streams(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     model = stubbed_model(monkeypatch, engine, settings=settings, folder=tmp_path)
     list(model.fanout(token_ids=[1], sampling=[ONE]))
     assert engine.told == [("add", "MainThread"), ("step", "MainThread")]
+
+
+def test_a_decoder_does_not_wait_five_milliseconds_for_the_gil(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = sys.getswitchinterval()
+    settings = config.resolve([]).model
+    model = stubbed_model(monkeypatch, StubEngine(), settings=settings, folder=tmp_path)
+    try:
+        sys.setswitchinterval(0.005)  # Python's own
+        with Timeline(tmp_path / TIMELINE) as timeline, Decoder(model=model, timeline=timeline):
+            assert sys.getswitchinterval() <= 1e-4
+    finally:
+        sys.setswitchinterval(before)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +25,21 @@ def test_a_model_on_a_cpu_has_all_cores_and_one_on_a_gpu_a_single_thread(
     every = str(len(os.sched_getaffinity(0)))
     assert os.environ["OMP_NUM_THREADS"] == (every if expected == "all" else expected)
     assert ("VLLM_CPU_KVCACHE_SPACE" in os.environ) == on_cpu
+
+
+@pytest.mark.parametrize("found", [["nvcc", "ninja"], ["ninja"], []])
+def test_a_run_on_a_gpu_says_which_compilers_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    found: list[str],
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    monkeypatch.setattr(os, "environ", {"PATH": str(tmp_path)})
+    monkeypatch.setattr(environment, "is_cpu_build", lambda: False)
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in found else None)
+    environment.prepare(threads=None, kv_cache_gb=1)
+    missing = [name for name in ("nvcc", "ninja") if name not in found]
+    assert [" and ".join(missing) in each for each in caplog.messages] == [True] * bool(missing)
+    assert os.environ["VLLM_LOGGING_LEVEL"] == "WARNING"  # vLLM's warnings name such kernels
+    assert os.environ["PATH"] == f"{tmp_path}/environment/bin:{tmp_path}"
