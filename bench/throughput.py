@@ -32,7 +32,7 @@ from engine.core import Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import FanOut, LanguageModel, Sampling, find_weights, prepare
 from engine.inference.engine_options import engine_args
-from engine.inference.fanout import sampling_params
+from engine.inference.fanout import Truncation, sampling_params, truncation
 from engine.problem import load_problem, shipped
 from engine.settings import RunSettings
 
@@ -79,7 +79,7 @@ def engine_rate(
     return (history.generated_tokens + wasted) / seconds
 
 
-def bare_rate(llm: Any, requests: Sequence[Request]) -> float:
+def bare_rate(llm: Any, requests: Sequence[Request], truncation: Truncation) -> float:
     """Return generated tokens a second of vLLM alone."""
     from vllm.inputs import tokens_input
 
@@ -89,7 +89,7 @@ def bare_rate(llm: Any, requests: Sequence[Request]) -> float:
     for token_ids, sampling in requests:
         outputs = llm.generate(
             [tokens_input(token_ids) for _ in sampling],
-            [sampling_params(each) for each in sampling],
+            [sampling_params(each, truncation) for each in sampling],
             use_tqdm=False,
         )
         tokens += sum(len(output.outputs[0].token_ids) for output in outputs)
@@ -130,10 +130,12 @@ def main(arguments: list[str]) -> None:
             )
 
         run(1000)  # warms what is lazy
-        bare_rate(llm, model.requests)
+        bare_rate(llm, model.requests, truncation(base.model, weights))
         for seed in range(rounds):
             first = run(seed)
-            alone = [bare_rate(llm, model.requests) for _ in range(2)]
+            alone = [
+                bare_rate(llm, model.requests, truncation(base.model, weights)) for _ in range(2)
+            ]
             ours.append((first + run(seed)) / 2)
             bare.append(sum(alone) / 2)
             ratios.append(ours[-1] / bare[-1])

@@ -46,7 +46,7 @@ class LanguageModel:
 
         Args:
             settings: limits of the engine.
-            folder: the weights, in Hugging Face's layout, or a hub id that is in the hub's cache.
+            folder: the weights, in Hugging Face's layout.
             seed: of the engine; each child has its own seed besides.
             kv_transfer: where KV is kept outside the engine; None for nowhere. If that fails,
                 now or later, the engine goes on without.

@@ -1,0 +1,66 @@
+"""A run on a GPU says where the memory goes before it loads a model."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import config, parts
+from engine.inference.engine_options import plan_of
+from engine.inference.memory_plan import plan_memory
+from engine.inference.shape import read_shape
+
+DATA = Path(__file__).parent / "data"
+
+
+def said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, memory_gb: int
+) -> list[str]:
+    folder = DATA / "qwen3_coder_30b"
+    plan = plan_memory(
+        read_shape(folder), memory=memory_gb << 30, share=0.9, sequences=256, block_size=64
+    )
+
+    def loaded(**_: Any) -> str:
+        caplog.records.append(logging.makeLogRecord({"msg": "loaded"}))
+        return "model"
+
+    monkeypatch.setattr(parts, "plan_of", lambda settings, weights: plan)
+    monkeypatch.setattr(parts, "LanguageModel", loaded)
+    settings = config.resolve(["model=qwen3_coder_30b", f"model.path={folder}"])
+    with caplog.at_level(logging.INFO), ThreadPoolExecutor() as syntax:
+        assert load(settings, syntax) == "model"
+    return caplog.messages
+
+
+def load(settings: Any, syntax: Executor) -> Any:
+    with parts.model_loader(settings, syntax=syntax) as loader:
+        return loader()
+
+
+def test_the_plan_is_printed_before_anything_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, plan, last = said(monkeypatch, caplog, memory_gb=79)
+    assert (first, last) == ("loading qwen3_coder_30b", "loaded")
+    assert plan == (
+        "memory plan: 71.1 GiB of the GPU's 79.0 GiB: weights 29.0 GiB, working memory 4.0 GiB, "
+        "KV 38.1 GiB (415,808 tokens at 96 KiB)"
+    )
+
+
+@pytest.mark.parametrize("memory_gb", [24, 39])
+def test_a_model_that_has_too_little_room_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, memory_gb: int
+) -> None:
+    _, plan, warning, _ = said(monkeypatch, caplog, memory_gb=memory_gb)
+    assert plan.startswith("memory plan: ")
+    assert "model.gpu_memory_utilization" in warning
+
+
+def test_a_cpu_has_no_plan() -> None:
+    assert plan_of(config.resolve([]).model, DATA / "llama_like") is None
