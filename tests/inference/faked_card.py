@@ -4,16 +4,15 @@ An H100 or H200 stands in the place of the machine's platform, so that vLLM reso
 arguments as it would there. Nothing is compiled, loaded or run. What vLLM asks of a model's class,
 or of a compiled library, is answered here.
 
-    facts = resolved(card="H100", folder=DATA / "qwen3_6_27b", arguments=["model=qwen3_6_27b"])
+    facts = resolved([("H100", DATA / "qwen3_6_27b", "model=qwen3_6_27b")])
 
 The faking is done in a process of its own, because vLLM's modules keep the platform that they
-found when they were imported.
+found when they were imported. One process does any number of jobs.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 import subprocess
@@ -22,43 +21,49 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 GIB = 2**30
 CARDS = {"H100": ("NVIDIA H100 80GB HBM3", 79 * GIB), "H200": ("NVIDIA H200", 139 * GIB)}
 """Names, and memory in bytes, rounded down to GiB."""
 
 
-@functools.cache
-def _resolved(card: str, folder: Path, arguments: tuple[str, ...]) -> str:
-    command = [sys.executable, __file__, card, str(folder), *arguments]
+Job = tuple[str, Path, str]
+"""A card of ``CARDS``, a model's folder with its ``config.json``, and the preset's argument."""
+
+
+def resolved(jobs: Sequence[Job]) -> list[SimpleNamespace]:
+    """Return what vLLM makes of each job's engine arguments, and what the engine says of it."""
+    given = json.dumps([[card, str(folder), preset] for card, folder, preset in jobs])
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+        [sys.executable, __file__, given],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.splitlines()[-1]
+    return [SimpleNamespace(**each) for each in json.loads(done.stdout.splitlines()[-1])]
 
 
-def resolved(*, card: str, folder: Path, arguments: Sequence[str]) -> SimpleNamespace:
-    """Return what vLLM makes of the engine's arguments, and what the engine says of the model.
-
-    Args:
-        card: one of ``CARDS``.
-        folder: the model's, with its ``config.json``.
-        arguments: of a run's command line.
-    """
-    return SimpleNamespace(**json.loads(_resolved(card, folder, tuple(arguments))))
-
-
-def _main(card: str, folder: str, *arguments: str) -> None:
-    from engine import config
-    from engine.core import UserError
+def _main(jobs: Sequence[Sequence[str]]) -> None:
     from engine.inference import prepare
-    from engine.inference.engine_options import chunk_tokens, engine_args, plan_of
 
     prepare(threads=1, kv_cache_gb=1)
-    _fake(card)
-    settings = config.resolve(arguments).model
+    platform = _fake()
+    facts = []
+    for card, folder, preset in jobs:
+        platform.title, platform.memory = CARDS[card]
+        facts.append(_facts(folder, preset))
+    print(json.dumps(facts))
+
+
+def _facts(folder: str, preset: str) -> dict[str, Any]:
+    from engine import config
+    from engine.core import UserError
+    from engine.inference.engine_options import chunk_tokens, engine_args, plan_of
+
+    settings = config.resolve([preset]).model
     args = engine_args(settings=settings, folder=folder, seed=0)
     args.skip_tokenizer_init = True
     made = args.create_engine_config()
@@ -70,7 +75,7 @@ def _main(card: str, folder: str, *arguments: str) -> None:
     assert plan is not None
     model, cache, scheduler = made.model_config, made.cache_config, made.scheduler_config
     block_size = cache.block_size
-    facts = {
+    return {
         "device": made.device_config.device_type,
         "max_num_seqs": scheduler.max_num_seqs,
         "max_num_batched_tokens": scheduler.max_num_batched_tokens,
@@ -96,11 +101,10 @@ def _main(card: str, folder: str, *arguments: str) -> None:
         "plan": dataclasses.asdict(plan),
         "plan_line": str(plan),
     }
-    print(json.dumps(facts))
 
 
-def _fake(card: str) -> None:
-    """Let vLLM and the engine take this machine for one with a card of ``CARDS``."""
+def _fake() -> Any:
+    """Let vLLM and the engine take this machine for one with the card that is returned."""
     for name in ("vllm._C_stable_libtorch", "vllm._moe_C_stable_libtorch"):
         sys.modules[name] = ModuleType(name)
     for name in ("vllm.vllm_flash_attn", "vllm.vllm_flash_attn.flash_attn_interface"):
@@ -115,12 +119,11 @@ def _fake(card: str) -> None:
 
     from engine.inference import engine_options
 
-    title, memory = CARDS[card]
-
     class Faked(NvmlCudaPlatform):  # type: ignore[misc]
+        title, memory = "", 0
         get_device_capability = classmethod(lambda cls, device_id=0: DeviceCapability(9, 0))
-        get_device_name = classmethod(lambda cls, device_id=0: title)
-        get_device_total_memory = classmethod(lambda cls, device_id=0: memory)
+        get_device_name = classmethod(lambda cls, device_id=0: cls.title)
+        get_device_total_memory = classmethod(lambda cls, device_id=0: cls.memory)
         is_fully_connected = classmethod(lambda cls, physical_device_ids: True)
         log_warnings = classmethod(lambda cls: None)
 
@@ -136,6 +139,7 @@ def _fake(card: str) -> None:
             setattr(_custom_ops, name, lambda capability: True)
     registry._LazyRegisteredModel.inspect_model_cls = _inspected
     engine_options.is_cpu_build = lambda: False
+    return Faked
 
 
 def _aligned_block(config: Any) -> int:
@@ -173,9 +177,14 @@ def _aligned_block(config: Any) -> int:
             )
 
     platform: Any = vllm.platforms.current_platform
-    ModelRegistry.resolve_model_cls = lambda *_, **__: (GatedDeltaNet, None)
-    type(platform)._find_non_ssm_backends = classmethod(lambda *_: [FlashAttention])
-    platform._align_hybrid_block_size(config, FlashAttention)
+    backends = classmethod(lambda *_: [FlashAttention])
+    with (
+        mock.patch.object(
+            ModelRegistry, "resolve_model_cls", lambda *_, **__: (GatedDeltaNet, None)
+        ),
+        mock.patch.object(type(platform), "_find_non_ssm_backends", backends),
+    ):
+        platform._align_hybrid_block_size(config, FlashAttention)
     return int(config.cache_config.block_size)
 
 
@@ -210,4 +219,4 @@ def _inspected(self: Any) -> Any:
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main(json.loads(sys.argv[1]))

@@ -6,8 +6,10 @@ The models' folders under ``data/`` hold a ``config.json`` and no weights.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faked_card import CARDS, GIB, resolved
@@ -32,6 +34,15 @@ SHAPES = {  # layers with KV and with states, KV of a token in a layer, state of
 BILLIONS = {"qwen3_coder_30b": 30.5, "qwen3_6_27b": 26.9, "qwen3_6_35b_a3b": 34.7}
 K, ISLANDS, CALLS = 8, 4, 100
 LEAST_CACHED = {"qwen3_coder_30b": 0.97, "qwen3_6_27b": 0.96, "qwen3_6_35b_a3b": 0.96}
+MadeOf = Mapping[tuple[str, str], SimpleNamespace]
+"""What vLLM makes of a preset on a card."""
+
+
+@pytest.fixture(scope="module")
+def made_of() -> MadeOf:
+    pairs = [(name, card) for name in PRESETS for card in CARDS]
+    jobs = [(card, DATA / name, f"model={name}") for name, card in pairs]
+    return dict(zip(pairs, resolved(jobs), strict=True))
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -70,8 +81,8 @@ def test_a_configuration_that_is_none_is_refused_in_a_line(tmp_path: Path, text:
 
 @pytest.mark.parametrize("card", CARDS)
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_resolves_on_a_faked_card(name: str, card: str) -> None:
-    made = resolved(card=card, folder=DATA / name, arguments=[f"model={name}"])
+def test_every_preset_resolves_on_a_faked_card(made_of: MadeOf, name: str, card: str) -> None:
+    made = made_of[name, card]
     shape = read_shape(DATA / name)
     assert made.device == "cuda"
     assert made.max_num_batched_tokens == 8192
@@ -95,12 +106,12 @@ def test_every_preset_resolves_on_a_faked_card(name: str, card: str) -> None:
 
 @pytest.mark.parametrize("card", CARDS)
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_fits_its_memory_plan(name: str, card: str) -> None:
-    made = resolved(card=card, folder=DATA / name, arguments=[f"model={name}"])
+def test_every_preset_fits_its_memory_plan(made_of: MadeOf, name: str, card: str) -> None:
+    made = made_of[name, card]
     plan = made.plan
     shape = read_shape(DATA / name)
     assert plan["weights"] + plan["cache"] + 4 * GIB == plan["usable"]
-    # A prompt of 8k for each island, and an answer of 4,096 for each request at once.
+    # A prompt of 8k for each island, and 1,024 tokens of an answer for each request at once.
     assert plan["tokens"] >= ISLANDS * 8192 + plan["sequences"] * 1024
     assert plan["tokens"] >= made.max_model_len
     block = shape.aligned_block or 64
@@ -234,10 +245,9 @@ def test_a_hybrid_of_an_unknown_kind_gets_no_plan_for_its_states() -> None:
     assert (limits.max_num_seqs, limits.block_size, limits.prefix_match_unit) == (256, None, 16)
 
 
-def test_lmcache_chunks_fit_the_blocks_and_hybrids_are_refused() -> None:
-    made = resolved(
-        card="H100", folder=DATA / "qwen3_coder_30b", arguments=["model=qwen3_coder_30b"]
-    )
+def test_lmcache_chunks_fit_the_blocks_and_hybrids_are_refused(made_of: MadeOf) -> None:
+    made = made_of["qwen3_coder_30b", "H100"]
     assert made.chunk % made.block_size == 0 and made.chunk >= 256
-    made = resolved(card="H100", folder=DATA / "qwen3_6_27b", arguments=["model=qwen3_6_27b"])
-    assert str(made.chunk).startswith("cache=lmcache can't keep the states of qwen3_6_27b")
+    for name in HYBRIDS:
+        refused = str(made_of[name, "H100"].chunk)
+        assert refused.startswith(f"cache=lmcache can't keep the states of {name}")
