@@ -132,7 +132,9 @@ def _state_of_layer(text: Mapping[str, Any]) -> int | None:
 
 def _weights(folder: Path, config: Mapping[str, Any]) -> int:
     for pattern in ("*.safetensors", "*.bin"):
-        if found := sum(path.stat().st_size for path in folder.glob(pattern)):
+        # Some folders have the same weights a second time, as one file that vLLM leaves out.
+        files = (each for each in folder.glob(pattern) if not each.name.startswith("consolidated"))
+        if found := sum(path.stat().st_size for path in files):
             return found
     return _estimated_weights(folder, config)
 

@@ -117,7 +117,7 @@ def _fake() -> Any:
     from vllm.platforms.cuda import NvmlCudaPlatform
     from vllm.platforms.interface import DeviceCapability
 
-    from engine.inference import engine_options
+    from engine.inference import engine_options, weights
 
     class Faked(NvmlCudaPlatform):  # type: ignore[misc]
         title, memory = "", 0
@@ -138,7 +138,8 @@ def _fake() -> Any:
         if name.startswith("cutlass") and "support" in name:
             setattr(_custom_ops, name, lambda capability: True)
     registry._LazyRegisteredModel.inspect_model_cls = _inspected
-    engine_options.is_cpu_build = lambda: False
+    for module in (engine_options, weights):
+        module.is_cpu_build = lambda: False
     return Faked
 
 

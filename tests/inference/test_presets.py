@@ -17,7 +17,7 @@ from simulated import SimulatedEngine, full_attention, hybrid
 
 from engine import config
 from engine.core import UserError
-from engine.inference import prepare
+from engine.inference import find_weights, prepare
 from engine.inference.limits import EngineLimits, gpu_limits
 from engine.inference.memory_plan import plan_memory
 from engine.inference.shape import ModelShape, read_shape
@@ -34,6 +34,7 @@ SHAPES = {  # layers with KV and with states, KV of a token in a layer, state of
 BILLIONS = {"qwen3_coder_30b": 30.5, "qwen3_6_27b": 26.9, "qwen3_6_35b_a3b": 34.7}
 K, ISLANDS, CALLS = 8, 4, 100
 LEAST_CACHED = {"qwen3_coder_30b": 0.97, "qwen3_6_27b": 0.96, "qwen3_6_35b_a3b": 0.96}
+BY_PATH = ("qwen3_6_27b", "llama_like")
 MadeOf = Mapping[tuple[str, str], SimpleNamespace]
 """What vLLM makes of a preset on a card."""
 
@@ -42,6 +43,11 @@ MadeOf = Mapping[tuple[str, str], SimpleNamespace]
 def made_of() -> MadeOf:
     pairs = [(name, card) for name in PRESETS for card in CARDS]
     jobs = [(card, DATA / name, f"model={name}") for name, card in pairs]
+    for name in BY_PATH:
+        pairs.append((f"path of {name}", "H100"))
+        jobs.append(("H100", DATA / name, f"model.path={DATA / name}"))
+    pairs.append(("smollm2", "H100"))
+    jobs.append(("H100", find_weights(config.resolve([]).model), "model=smollm2"))
     return dict(zip(pairs, resolved(jobs), strict=True))
 
 
@@ -68,6 +74,7 @@ def test_weights_that_are_there_are_looked_at(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((DATA / "llama_like/config.json").read_bytes())
     for number in range(3):
         (tmp_path / f"{number}.safetensors").write_bytes(bytes(1000 + number))
+    (tmp_path / "consolidated.safetensors").write_bytes(bytes(3003))  # the same once more
     assert read_shape(tmp_path).weights == 3003
 
 
@@ -102,6 +109,22 @@ def test_every_preset_resolves_on_a_faked_card(made_of: MadeOf, name: str, card:
         assert made.aligned_block % made.prefix_match_unit == 0
     else:
         assert made.block_size == 64
+
+
+def test_a_model_by_path_gets_what_its_preset_would_have(made_of: MadeOf) -> None:
+    derived, preset = made_of["path of qwen3_6_27b", "H100"], made_of["qwen3_6_27b", "H100"]
+    assert {**vars(derived), "chunk": ""} == {**vars(preset), "chunk": ""}
+    llama = made_of["path of llama_like", "H100"]
+    assert (llama.block_size, llama.max_num_seqs, llama.max_model_len) == (64, 256, 32768)
+    assert (llama.prefix_match_unit, llama.language_model_only) == (None, False)
+    assert (llama.kv_of_layer, llama.attention_layers) == (4096, 32)
+
+
+def test_the_default_model_resolves_too(made_of: MadeOf) -> None:
+    made = made_of["smollm2", "H100"]
+    assert (made.device, made.block_size, made.max_num_seqs) == ("cuda", 64, 256)
+    assert made.max_num_batched_tokens >= made.max_model_len
+    assert made.plan["tokens"] > 256 * made.max_model_len
 
 
 @pytest.mark.parametrize("card", CARDS)
