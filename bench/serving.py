@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from bench.guard import Guarded
 from engine.core import UserError
-from engine.inference import MOST_AT_ONCE, is_cpu_build
+from engine.inference import is_cpu_build, most_at_once
 from engine.settings import ModelSettings
 
 MODEL = "model"
@@ -169,7 +169,7 @@ def _command(
         *("--host", "127.0.0.1", "--port", address.rpartition(":")[2]),
         *("--model", str(weights), "--served-model-name", MODEL),
         *("--max-model-len", str(settings.max_model_len)),
-        *("--max-num-seqs", str(MOST_AT_ONCE), "--enable-prefix-caching"),
+        *("--max-num-seqs", str(most_at_once(settings)), "--enable-prefix-caching"),
     ]
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
