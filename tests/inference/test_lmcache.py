@@ -321,8 +321,7 @@ def test_bad_settings_are_refused_in_one_line(argument: str, message: str) -> No
     assert "\n" not in str(raised.value)
 
 
-def test_the_preset_for_a_large_gpu_uses_a_server_unless_told_otherwise() -> None:
-    preset = "model=qwen3_5_27b_fp8"
-    assert config.resolve([]).cache.kind == "none"
-    assert config.resolve([preset]).cache.kind == "lmcache"
-    assert config.resolve([preset, "cache=none"]).cache.kind == "none"
+def test_no_preset_uses_a_server_unless_it_is_asked_for() -> None:
+    for preset in ("smollm2", "qwen3_coder_30b", "qwen3_6_27b", "qwen3_6_35b_a3b", "derived"):
+        assert config.resolve([f"model={preset}"]).cache.kind == "none"
+    assert config.resolve(["model=qwen3_coder_30b", "cache=lmcache"]).cache.kind == "lmcache"
