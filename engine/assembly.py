@@ -25,7 +25,7 @@ from engine.core import Problem, UserError
 from engine.evaluation import Cascade
 from engine.inference import Decoder, Model, most_at_once
 from engine.loop import Loop
-from engine.parts import Parts, open_parts, read_problem
+from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
 from engine.pool import read_pool
 from engine.prompts import Operator
@@ -82,6 +82,7 @@ class Run:
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem) as parts:
             events = [_session(0, problem), *first_events(settings, parts, reading)]
+            settings = settled(settings)  # a run that goes on does so in the format it began with
             create_run(folder, write_config=lambda path: config.save(settings, path), events=events)
             with EventLog(folder, session=0) as log:
                 yield cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)

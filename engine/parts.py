@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from engine.inference import (
     chunk_tokens,
     find_weights,
     gpu_node,
+    in_its_format,
     is_cpu_build,
     kv_server,
     kv_transfer,
@@ -76,6 +77,20 @@ def read_problem(settings: RunSettings) -> Problem:
     """Return the problem of a run."""
     data = None if settings.data is None else Path(settings.data)
     return load_problem(Path(settings.problem), data=data)
+
+
+def settled(settings: RunSettings) -> RunSettings:
+    """Return the settings with what this machine decides: the format of the model's numbers.
+
+    Call it within `open_parts`, which sets the threads that the format is measured with.
+
+    Raises:
+        UserError: the model's weights are not on this machine.
+    """
+    model = settings.model
+    if model.kind == "mutation" or model.dtype != "auto":
+        return settings
+    return replace(settings, model=in_its_format(model, folder=find_weights(model)))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from engine.search.topologies import TOPOLOGIES, TopologySettings
 from engine.search.widths import WIDTHS, WidthSettings
 from engine.section import Flag, Number, Section, Share, Whole, in_a_line, require, section
 
+Dtype = Literal["auto", "bfloat16", "float32"]
 Archive = Literal["none", "structure", "problem"]
 Layout = Literal["classic", "stable", "transcript"]
 SharedPrefix = Literal["off", "auto"]
@@ -51,7 +52,9 @@ class ModelSettings(Section):
         name: the preset's name.
         kind: ``vllm``, or ``mutation`` for none: see ``engine.mutation``.
         path: folder or hub id of the weights; None for the embedded SmolLM2-135M-Instruct.
-        cache_dir: folder in which the embedded model is kept.
+        cache_dir: folder in which the embedded model is kept, and what was measured of models.
+        dtype: the format of the model's numbers; ``auto`` for the faster one on a CPU (see
+            ``engine.inference.number_format``), and on a GPU for vLLM's choice.
         max_model_len: the longest prompt plus completion, in tokens.
         max_tokens: the longest answer of the operators that ask for whole programs or diffs; for
             one that lists K programs, K times as many, up to half of the context.
@@ -78,6 +81,7 @@ class ModelSettings(Section):
     kind: Literal["vllm", "mutation"]
     path: Text | None
     cache_dir: str
+    dtype: Dtype
     max_model_len: Whole = Field(ge=256)
     max_tokens: Count
     max_num_seqs: Count | None

@@ -30,6 +30,7 @@ from command import (
 
 from engine import config
 from engine.inference import find_weights
+from engine.inference.number_format import FORMATS
 from engine.problem import shipped
 
 CANDIDATES = 32
@@ -116,6 +117,8 @@ def test_the_settings_are_kept_as_resolved(finished: Finished) -> None:
     assert settings["search"]["k"] == 4
     assert settings["budget"]["candidates"] == CANDIDATES
     assert settings["evaluation"]["workers"] >= 1  # no null is left
+    assert settings["model"]["dtype"] in FORMATS
+    assert f"the model computes in {settings['model']['dtype']}" in finished.process.stderr
     assert Path(settings["problem"]).is_dir()
 
 

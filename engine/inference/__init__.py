@@ -10,4 +10,5 @@ from engine.inference.limits import MOST_AT_ONCE
 from engine.inference.llm import LanguageModel
 from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import EngineLoad, Model, Sampling
+from engine.inference.number_format import in_its_format
 from engine.inference.weights import find_weights

@@ -30,6 +30,7 @@ _GPU_CHUNK_TOKENS = 256
 OWNED: Mapping[str, str] = {
     "model": "give model.path",
     "seed": "give seed",
+    "dtype": "give model.dtype",
     "max_model_len": "give model.max_model_len, which prompts keep to",
     "max_num_seqs": "give model.max_num_seqs, which the loop keeps to",
     "max_num_batched_tokens": "give model.max_num_batched_tokens",
@@ -84,13 +85,14 @@ def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
     common: dict[str, Any] = {
         "model": folder,
         "seed": seed,
+        "dtype": settings.dtype,
         "max_model_len": settings.max_model_len,
         "enable_prefix_caching": True,
         "disable_log_stats": False,
         "use_tqdm_on_load": False,
     }
     if on_cpu:
-        common |= {"dtype": "bfloat16", "enforce_eager": True, "enable_chunked_prefill": False}
+        common |= {"enforce_eager": True, "enable_chunked_prefill": False}
         limits = cpu_limits(settings)
     else:
         common["gpu_memory_utilization"] = settings.gpu_memory_utilization

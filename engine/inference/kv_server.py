@@ -12,7 +12,6 @@ that had started it, and would bring no more hits than the disk tier does.
 """
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -29,6 +28,7 @@ from pathlib import Path
 
 from engine.core import UserError
 from engine.inference.environment import NO_TELEMETRY
+from engine.inference.weights import identity
 from engine.scratch import make_scratch, remove_stale
 from engine.settings import CacheSettings
 
@@ -125,10 +125,10 @@ class KVServer:
             UserError: the installed LMCache is one that the engine can't use.
         """
         if self._settings.server is None:
-            return KVTransfer(port=self._wait(), weights=_identity(weights), pid=self._process.pid)
+            return KVTransfer(port=self._wait(), weights=identity(weights), pid=self._process.pid)
         port = int(self._settings.server.partition(":")[2])
         socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS).close()
-        return KVTransfer(port=port, weights=_identity(weights), pid=None)
+        return KVTransfer(port=port, weights=identity(weights), pid=None)
 
     def _start(self, chunk_tokens: int, on_gpu: bool, resources: contextlib.ExitStack) -> None:
         folder = Path(self._settings.folder)
@@ -264,20 +264,6 @@ def _fitting(memory_gb: float) -> float:
     if fitting < _LEAST_GB:
         raise OSError(f"{SHARED_MEMORY} has only {free_gb:.2f} GiB free")
     return fitting
-
-
-def _identity(weights: Path) -> str:
-    """Return a name for a folder of weights that other weights do not have.
-
-    Weights count by their files' names, sizes and times of change, because reading tens of
-    gigabytes would take longer than the cache saves. The configuration, which is small, counts by
-    its text.
-    """
-    digest = hashlib.sha256((weights / "config.json").read_bytes())
-    for path in sorted(weights.iterdir()):
-        stat = path.stat()
-        digest.update(f"{path.name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]
 
 
 def _segment(token: str) -> Path:

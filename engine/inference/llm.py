@@ -23,6 +23,7 @@ from engine.inference.engine_options import engine_args, told_what_to_change
 from engine.inference.fanout import FanOut, truncation
 from engine.inference.kv_server import KVTransfer
 from engine.inference.model import EngineLoad, Sampling
+from engine.inference.number_format import in_its_format
 from engine.inference.streams import EngineStream
 from engine.settings import ModelSettings
 
@@ -55,6 +56,7 @@ class LanguageModel:
             UserError: the model can't be loaded, or the installed vLLM or LMCache is one that the
                 engine can't use; the message names it and what to do.
         """
+        settings = in_its_format(settings, folder=Path(folder))
         self._counter = _load_counter()
         with told_what_to_change(settings, folder):
             args = engine_args(settings=settings, folder=str(folder), seed=seed)

