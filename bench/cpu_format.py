@@ -24,9 +24,7 @@ The last line printed is JSON.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -48,11 +46,7 @@ DEFAULTS = {
     "cpu": "this",
     "rounds": "5",
     "steps": "24",
-    "runs": "0",
-    "seconds": "60",
     "arms": "bfloat16,float32",
-    "formats": "bfloat16,float32",
-    "baseline": "",
 }
 CPUS: Mapping[str, Mapping[str, str]] = {
     "this": {},
@@ -115,7 +109,7 @@ def decode(
     return {
         "milliseconds_a_step": {name: spread(values, digits=1) for name, values in found.items()},
         f"speed_over_{arms[0]}": {
-            name: spread(_ratios(found[f"{arms[0]} {clock} k{k}"], found[name]))
+            name: spread(ratios(found[f"{arms[0]} {clock} k{k}"], found[name]))
             for arm in arms[1:]
             for clock in CLOCKS
             for k in WIDTHS
@@ -128,65 +122,9 @@ def decode(
     }
 
 
-def _ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
+def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
+    """Return the ratio of each pair."""
     return [one / other for one, other in zip(above, below, strict=True)]
-
-
-def runs(
-    formats: Sequence[str],
-    *,
-    baseline: str,
-    environment: Mapping[str, str],
-    rounds: int,
-    seconds: float,
-) -> dict[str, Any]:
-    """Return children a second of interleaved runs, and their ratios to the last arm's."""
-    arms: dict[str, tuple[Path, list[str]]] = {
-        name: (ROOT, [f"model.dtype={name}"]) for name in formats
-    }
-    if baseline:
-        arms["baseline"] = (Path(baseline), [])
-    names = list(arms)
-    rates: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds):
-        for name in [*names[turn % len(names) :], *names[: turn % len(names)]]:
-            folder, arguments = arms[name]
-            rates[name].append(_rate(folder, arguments, environment, seconds, seed=turn))
-            sys.stdout.write(f"run {turn} {name}: {rates[name][-1]:.2f} children/s\n")
-            sys.stdout.flush()
-    last = rates[names[-1]]
-    return {
-        "children_per_second": {name: spread(each, digits=2) for name, each in rates.items()},
-        f"speed_over_{names[-1]}": {
-            name: spread(_ratios(rates[name], last)) for name in names[:-1]
-        },
-    }
-
-
-def _rate(
-    folder: Path,
-    arguments: Sequence[str],
-    environment: Mapping[str, str],
-    seconds: float,
-    *,
-    seed: int,
-) -> float:
-    """Return children a second of one run in the checkout at ``folder``."""
-    with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run(
-            [
-                *(str(folder / ".venv/bin/python"), str(ROOT / "bench/cpu_format_side.py"), "run"),
-                *("problem=signal", f"budget.seconds={seconds}", "budget.candidates=1000000"),
-                *(f"seed={seed}", f"runs={scratch}", "name=one", *arguments),
-            ],
-            cwd=folder,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
-        summary = json.loads(Path(scratch, "one", "summary.json").read_text())
-        return float(summary["children"]) / float(summary["wall_seconds"])
 
 
 def main(arguments: list[str]) -> None:
@@ -196,17 +134,10 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"cpu={options['cpu']}: there are {', '.join(CPUS)}")
     environment = CPUS[options["cpu"]]
     result: dict[str, Any] = {"options": options}
-    if arms := [arm for arm in options["arms"].split(",") if arm]:
-        rounds, steps = int(number(options, "rounds")), int(number(options, "steps"))
-        result |= decode(arms, environment=environment, rounds=rounds, steps=steps)
-    if options["runs"] != "0":
-        result["runs"] = runs(
-            options["formats"].split(","),
-            baseline=options["baseline"],
-            environment=environment,
-            rounds=int(number(options, "runs")),
-            seconds=number(options, "seconds"),
-        )
+    rounds, steps = int(number(options, "rounds")), int(number(options, "steps"))
+    result |= decode(
+        options["arms"].split(","), environment=environment, rounds=rounds, steps=steps
+    )
     sys.stdout.write(json.dumps(result) + "\n")
 
 

@@ -168,7 +168,7 @@ def _command(
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
         *("--host", "127.0.0.1", "--port", address.rpartition(":")[2]),
         *("--model", str(weights), "--served-model-name", MODEL),
-        *("--max-model-len", str(settings.max_model_len)),
+        *("--dtype", settings.dtype, "--max-model-len", str(settings.max_model_len)),
         *("--max-num-seqs", str(most_at_once(settings)), "--enable-prefix-caching"),
     ]
     environment = {
@@ -184,7 +184,7 @@ def _command(
             *("--gpu-memory-utilization", str(settings.gpu_memory_utilization)),
         ], environment
     command += [
-        *("--dtype", "bfloat16", "--enforce-eager", "--block-size", str(_BLOCK_SIZE)),
+        *("--enforce-eager", "--block-size", str(_BLOCK_SIZE)),
         *("--no-enable-chunked-prefill", "--max-num-batched-tokens"),
         str(max(settings.max_model_len, 2048)),
     ]

@@ -30,7 +30,14 @@ from bench.runs import run_in_memory
 from engine import config
 from engine.core import Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
-from engine.inference import FanOut, LanguageModel, Sampling, find_weights, prepare
+from engine.inference import (
+    FanOut,
+    LanguageModel,
+    Sampling,
+    find_weights,
+    in_its_format,
+    prepare,
+)
 from engine.inference.engine_options import engine_args
 from engine.inference.fanout import Truncation, sampling_params, truncation
 from engine.problem import load_problem, shipped
@@ -115,6 +122,7 @@ def main(arguments: list[str]) -> None:
 
     problem = load_problem(Path(shipped()[options["problem"]]))
     weights = find_weights(base.model)
+    base = replace(base, model=in_its_format(base.model, folder=weights))
     model = NotingModel(settings=base.model, folder=weights, seed=0)
     llm = LLM.from_engine_args(engine_args(settings=base.model, folder=str(weights), seed=0))
     ratios: list[float] = []

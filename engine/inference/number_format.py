@@ -107,7 +107,7 @@ def in_its_format(
         folder: its weights.
         measure: as `linear_times`; not called where a format was chosen before.
     """
-    if settings.dtype != "auto" or settings.kind != "vllm" or not is_cpu_build():
+    if settings.dtype != "auto" or not is_cpu_build():
         return settings
     key = (settings.cache_dir, str(folder), settings.kv_cache_gb)
     if key not in _found:

@@ -227,8 +227,6 @@ def test_what_is_given_is_not_measured(settings: ModelSettings, folder: Path) ->
     measured = with_bf16()
     given = replace(settings, dtype="float32")
     assert in_its_format(given, folder=folder, measure=measured) == given
-    mutation = config.resolve(["model=mutation"]).model
-    assert in_its_format(mutation, folder=folder, measure=measured) == mutation
     assert measured.calls == 0
 
 
