@@ -85,7 +85,7 @@ def settled(settings: RunSettings) -> RunSettings:
     Call it within `open_parts`, which sets the threads that the format is measured with.
 
     Raises:
-        UserError: the model's weights are not on this machine.
+        UserError: the model's weights are not on this machine, or its vLLM can't be used.
     """
     model = settings.model
     if model.kind == "mutation" or model.dtype != "auto":

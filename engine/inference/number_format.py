@@ -106,6 +106,9 @@ def in_its_format(
         settings: the model's.
         folder: its weights.
         measure: as `linear_times`; not called where a format was chosen before.
+
+    Raises:
+        UserError: the installed vLLM is one that the engine can't use.
     """
     if settings.dtype != "auto" or not is_cpu_build():
         return settings
