@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from bench.options import number, read_options
-from bench.runs import run_in_memory
+from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem, UserError
 from engine.evaluation import EvaluatorPool
@@ -75,7 +75,7 @@ def cell(
             seen.update(history.children)
         return len(history.children) >= len(seen) + iterations * settings.search.k
 
-    history = run_in_memory(
+    history = temporary_run(
         settings=settings, problem=problem, model=model, pool=pool, stopped=stopped, known=known
     ).history
     children = [child for name, child in history.children.items() if name not in seen]
@@ -155,7 +155,7 @@ def measure(
     cells: dict[str, dict[str, Any]] = {layout: {} for layout in layouts}
     with EvaluatorPool(problem=problem, workers=base.evaluation.workers) as pool:
         first = configured(base, layout="stable", k=8, kept=kept, growth=growth)
-        known = run_in_memory(
+        known = temporary_run(
             settings=first,
             problem=problem,
             model=model,

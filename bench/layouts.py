@@ -30,7 +30,7 @@ from typing import Any
 from bench.cache import configured
 from bench.figures import paired
 from bench.options import number, read_options
-from bench.runs import run_in_memory
+from bench.runs import temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool
@@ -71,7 +71,7 @@ def one_run(
     """Return the figures of one run that starts with an empty prefix cache."""
     model.forget()
     began = time.monotonic()
-    history = run_in_memory(
+    history = temporary_run(
         settings=settings, problem=problem, model=model, pool=pool, stopped=lambda _: False
     ).history
     assert history.best is not None  # the initial program's, at least

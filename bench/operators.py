@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.runs import run_in_memory
+from bench.runs import temporary_run
 from engine import config
 from engine.evaluation import EvaluatorPool
 from engine.inference import LanguageModel, find_weights, prepare
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> None:
                     settings, seed=seed, search=replace(settings.search, operators={name: 1.0})
                 )
                 ends = time.monotonic() + float(options["seconds"])
-                history = run_in_memory(
+                history = temporary_run(
                     settings=one,
                     problem=problem,
                     model=model,

@@ -49,7 +49,7 @@ from numba import njit
 
 from bench.figures import paired, spread
 from bench.options import number, read_options
-from bench.runs import MemoryRun, run_in_memory
+from bench.runs import TemporaryRun, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
@@ -143,13 +143,13 @@ def one_run(
     model: LanguageModel,
     cores: Sequence[int],
     steps: int,
-) -> tuple[dict[str, Any], MemoryRun]:
+) -> tuple[dict[str, Any], TemporaryRun]:
     """Return the figures of one run, with an evaluator on each of ``cores``."""
     model.forget()
     with SlowPool(problem=problem, cores=cores, steps=steps) as pool:
         pool.check_walls(strict=False)  # waits until it is warm
         began = time.monotonic()
-        run = run_in_memory(
+        run = temporary_run(
             settings=settings, problem=problem, model=model, pool=pool, stopped=lambda _: False
         )
         wall = time.monotonic() - began

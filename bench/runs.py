@@ -1,9 +1,7 @@
-"""Runs in memory: the real loop, model, search and evaluators, with nothing written to disk.
+"""Runs that leave no folder: the real loop, model, search, evaluators and log.
 
 What `engine.Run` joins, for benchmarks that make many runs with one loaded model.
 """
-
-from __future__ import annotations
 
 import functools
 import os
@@ -13,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import engine
 from engine import Run
 from engine.beginning import first_events
-from engine.core import Problem
+from engine.core import Problem, Session
 from engine.evaluation import EvaluatorPool
 from engine.inference import Model
 from engine.parts import Parts
@@ -30,7 +29,7 @@ Stopped = Callable[[RunHistory], bool]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MemoryRun:
+class TemporaryRun:
     """What a run leaves behind.
 
     Attributes:
@@ -44,7 +43,7 @@ class MemoryRun:
     clock: Mapping[str, Any]
 
 
-def run_in_memory(
+def temporary_run(
     *,
     settings: RunSettings,
     problem: Problem,
@@ -52,7 +51,7 @@ def run_in_memory(
     pool: EvaluatorPool,
     stopped: Stopped,
     known: Sequence[Event] = (),
-) -> MemoryRun:
+) -> TemporaryRun:
     """Run the loop until ``stopped`` says so, or the budget is spent.
 
     Args:
@@ -67,7 +66,8 @@ def run_in_memory(
     parts = Parts(problem=problem, evaluators=pool, syntax=syntax_workers(), load=lambda: model)
     sources, most = settings.pool.sources, settings.pool.most_of_run
     reading = read_pool(sources, problem=problem, most_of_run=most)
-    events = known or first_events(settings, parts, reading)
+    session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
+    events = known or [session, *first_events(settings, parts, reading)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         create_log(folder / DATABASE, events)
@@ -78,7 +78,7 @@ def run_in_memory(
             made = [recorded.event for recorded in log.events()]
         clock = clock_use(folder / TIMELINE)
     assert clock is not None  # it lasted for some time
-    return MemoryRun(history=run.history, events=made, clock=clock)
+    return TemporaryRun(history=run.history, events=made, clock=clock)
 
 
 @functools.cache

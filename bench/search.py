@@ -46,7 +46,7 @@ from typing import Any
 from bench.comparison import BySeed, Run, compared, table
 from bench.methods import METHODS
 from bench.options import number, read_options
-from bench.runs import MemoryRun, run_in_memory, syntax_workers
+from bench.runs import TemporaryRun, syntax_workers, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
@@ -132,7 +132,7 @@ class Models:
         self._stack.close()
 
 
-def figures(run: MemoryRun, *, seconds: float) -> Run:
+def figures(run: TemporaryRun, *, seconds: float) -> Run:
     """Return what is kept of a run."""
     history = run.history
     assert history.best is not None  # the initial program's, at least
@@ -150,14 +150,14 @@ def figures(run: MemoryRun, *, seconds: float) -> Run:
     }
 
 
-def first_score(run: MemoryRun, direction: Direction) -> float:
+def first_score(run: TemporaryRun, direction: Direction) -> float:
     """Return the best score that a run began with: the initial program's, or one of its pool."""
     scores = [run.history.verdicts[name].score for name in run.history.first]
     valid = [score for score in scores if score is not None]
     return max(valid) if direction is Direction.MAXIMISE else min(valid)
 
 
-def improvements(run: MemoryRun, direction: Direction) -> list[tuple[int, float]]:
+def improvements(run: TemporaryRun, direction: Direction) -> list[tuple[int, float]]:
     """Return each new best score with the number of the candidate, from 1, that brought it.
 
     A pool's programs are no candidates; what is better than the best of them is new.
@@ -232,7 +232,7 @@ def one_run(
 ) -> Run:
     """Return the figures of one run."""
     began = time.monotonic()
-    run = run_in_memory(
+    run = temporary_run(
         settings=settings, problem=problem, model=model, pool=pool, stopped=lambda _: False
     )
     return figures(run, seconds=time.monotonic() - began)

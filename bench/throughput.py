@@ -26,7 +26,7 @@ from typing import Any
 
 from bench.figures import spread
 from bench.options import number, read_options
-from bench.runs import run_in_memory
+from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
@@ -72,7 +72,7 @@ def engine_rate(
     model.forget()
     model.requests = []
     began = time.perf_counter()
-    history = run_in_memory(
+    history = temporary_run(
         settings=settings,
         problem=problem,
         model=model,

@@ -7,7 +7,7 @@ from typing import Any
 
 from inline import Inline
 
-from bench.runs import run_in_memory
+from bench.runs import temporary_run
 from engine import config
 from engine.evaluation import EvaluatorPool
 from engine.parts import model_loader
@@ -25,7 +25,7 @@ def test_a_run_that_is_stopped_leaves_nothing_to_the_next_one() -> None:
     ):
         parts: dict[str, Any] = {"model": load(), "pool": pool}
         for _ in range(2):
-            made = run_in_memory(
+            made = temporary_run(
                 settings=settings,
                 problem=problem,
                 stopped=lambda history: len(history.calls) >= 3,

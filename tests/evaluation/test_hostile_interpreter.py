@@ -227,7 +227,7 @@ def test_what_one_case_printed_is_not_in_the_next_ones_memory(isolated: Evaluato
         print(word.decode() * 100)
         kept = everywhere(word)[0] > 0
         time.sleep(0.05)
-    else: print('\\nfound', everywhere(word))
+    else: print(f'\\nfound {everywhere(word)}')
     """
     text = Hostile(name="scan", attempt=attempt, before=SCAN).program({})
     evaluation = evaluate(isolated, text)
