@@ -18,6 +18,7 @@ decode seconds a step and token on show at K = 8.
 
 Usage: python -m bench.cache [problems=signal,circle_packing] [layouts=classic,stable,transcript]
        [k=1,2,4,8,16] [iterations=30] [warmup=150] [kept=2048] [growth=1024] [seed=0]
+       [model=smollm2]
 The last line printed is JSON.
 """
 
@@ -35,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem, UserError
@@ -46,6 +47,7 @@ from engine.settings import PromptSettings, RunSettings
 from engine.store import Event, RunHistory
 
 DEFAULTS = {
+    "model": "smollm2",
     "problems": "signal,circle_packing",
     "layouts": "classic,stable,transcript",
     "k": "1,2,4,8,16",
@@ -188,6 +190,7 @@ def main(arguments: list[str]) -> None:
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     base = config.resolve(
         [
+            *model_arguments(options),
             "budget.candidates=1000000",
             "budget.seconds=null",
             "islands.count=1",

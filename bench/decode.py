@@ -15,7 +15,7 @@ one call at a time, which lasts as long as its longest child; where others' chil
 ``tokens_saved`` is what counts. A first call warms the prefix cache and is not counted.
 
 Usage: python -m bench.decode [problem=signal] [operators=rewrite,diff,infill] [rounds=4] [k=8]
-       [switches=off,complete] [variants=3] [max_tokens=512]
+       [switches=off,complete] [variants=3] [max_tokens=512] [model=smollm2]
 The last line printed is JSON.
 """
 
@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from engine import config
 from engine.core import (
     INITIAL,
@@ -53,6 +53,7 @@ from engine.syntax import read
 
 SWITCHES = ("off", "complete")
 DEFAULTS = {
+    "model": "smollm2",
     "problem": "signal",
     "operators": "rewrite,diff,infill",
     "switches": ",".join(SWITCHES),
@@ -226,7 +227,7 @@ def main(arguments: list[str]) -> None:
     if not {"off"} <= set(switches) <= set(SWITCHES):
         raise UserError(f"switches={options['switches']} has to name off, and others of {SWITCHES}")
     rounds, k = int(number(options, "rounds")), int(number(options, "k"))
-    settings = config.resolve([f"search.k={k}"])
+    settings = config.resolve([*model_arguments(options), f"search.k={k}"])
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = load_problem(Path(shipped()[options["problem"]]))
     model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)

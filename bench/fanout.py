@@ -11,6 +11,7 @@ the lowest and highest, in engine seconds per child; ``speedup`` is K = 1 over K
 Text is tokens drawn by chance: what is computed does not depend on what it means.
 
 Usage: python -m bench.fanout [k=1,2,4,8,16] [rounds=3] [prompt=7600] [short=32] [long=256]
+       [model=smollm2]
 The last line printed is JSON.
 """
 
@@ -20,17 +21,21 @@ import json
 import logging
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from engine import config
 from engine.core import UserError
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
 
-DEFAULTS = {"k": "1,2,4,8,16", "rounds": "3", "prompt": "7600", "short": "32", "long": "256"}
+DEFAULTS = {
+    **{"model": "smollm2", "k": "1,2,4,8,16", "rounds": "3"},
+    **{"prompt": "7600", "short": "32", "long": "256"},
+}
 SYSTEM_TOKENS = 200
 PARENT_TOKENS = 1500
 
@@ -51,6 +56,16 @@ def seconds_per_child(
     return spent / k
 
 
+def ends_of_answer(model: LanguageModel, folder: Path) -> tuple[int, ...]:
+    """Return the tokens that end an answer: of the chat template, and of the model's own files."""
+    ends = set(model.encode(model.chat_frame(system="").turn)[:1])
+    for name in ("config.json", "generation_config.json"):
+        path = folder / name
+        listed = json.loads(path.read_text()).get("eos_token_id") if path.is_file() else None
+        ends.update(listed if isinstance(listed, list) else [] if listed is None else [listed])
+    return tuple(sorted(ends))
+
+
 def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
@@ -59,10 +74,11 @@ def main(arguments: list[str]) -> None:
     if length <= SYSTEM_TOKENS + PARENT_TOKENS:
         raise UserError(f"prompt={length} leaves no room for other programs")
     lengths = {name: int(number(options, name)) for name in ("short", "long")}
-    settings = config.resolve(["model.max_model_len=8192"]).model
+    settings = config.resolve([*model_arguments(options), "model.max_model_len=8192"]).model
     prepare(threads=settings.threads, kv_cache_gb=settings.kv_cache_gb)
-    model = LanguageModel(settings=settings, folder=find_weights(settings), seed=0)
-    end_of_answer = tuple(model.encode(model.chat_frame(system="").turn)[:1])
+    weights = find_weights(settings)
+    model = LanguageModel(settings=settings, folder=weights, seed=0)
+    banned = ends_of_answer(model, weights)
     rng = np.random.default_rng(0)
     system = rng.integers(100, 40_000, size=SYSTEM_TOKENS).tolist()
     seconds: dict[str, dict[int, list[float]]] = {name: {k: [] for k in ks} for name in lengths}
@@ -71,7 +87,7 @@ def main(arguments: list[str]) -> None:
             for k in ks:
                 rest = rng.integers(100, 40_000, size=length - SYSTEM_TOKENS).tolist()
                 each = seconds_per_child(
-                    model, token_ids=system + rest, k=k, tokens=tokens, banned=end_of_answer
+                    model, token_ids=system + rest, k=k, tokens=tokens, banned=banned
                 )
                 seconds[name][k].append(each)
                 sys.stdout.write(f"{name} K={k}: {each:.3f} s a child\n")

@@ -12,7 +12,7 @@ benchmark may be cut short and started again.
 
 Usage: python -m bench.layouts [problem=signal]
        [layouts=classic,stable,transcript,none,aligned] [seeds=0,1,2,3,4,5,6,7,8,9]
-       [candidates=200] [kept=1024] [growth=512] [out=FILE]
+       [candidates=200] [kept=1024] [growth=512] [model=smollm2] [out=FILE]
 The last line printed is JSON.
 """
 
@@ -29,7 +29,7 @@ from typing import Any
 
 from bench.cache import configured
 from bench.figures import paired
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
@@ -39,6 +39,7 @@ from engine.problem import load_problem, shipped
 from engine.settings import RunSettings
 
 DEFAULTS = {
+    "model": "smollm2",
     "problem": "signal",
     "layouts": "classic,stable,transcript,none,aligned",
     "seeds": "0,1,2,3,4,5,6,7,8,9",
@@ -124,6 +125,7 @@ def main(arguments: list[str]) -> None:
     candidates = int(number(options, "candidates"))
     base = config.resolve(
         [
+            *model_arguments(options),
             *(f"budget.candidates={candidates}", "budget.seconds=null"),
             *("islands.count=1", "model.max_model_len=8192"),
         ]
@@ -133,7 +135,11 @@ def main(arguments: list[str]) -> None:
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-    finished = {(each["seed"], each["layout"]): each for each in map(json.loads, lines)}
+    finished = {
+        (each["seed"], each["layout"]): each
+        for each in map(json.loads, lines)
+        if each.get("model", DEFAULTS["model"]) == options["model"]
+    }
     runs: dict[str, dict[int, dict[str, Any]]] = {
         layout: {} for layout in options["layouts"].split(",")
     }
@@ -144,7 +150,10 @@ def main(arguments: list[str]) -> None:
                 if (seed, layout) not in finished:
                     settings = settings_of(layout, replace(base, seed=seed), options)
                     run = one_run(settings=settings, problem=problem, model=model, pool=pool)
-                    finished[seed, layout] = {"seed": seed, "layout": layout, **run}
+                    finished[seed, layout] = {
+                        **{"seed": seed, "layout": layout, "model": options["model"]},
+                        **run,
+                    }
                     with out.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(finished[seed, layout]) + "\n")
                 by_seed[seed] = finished[seed, layout]

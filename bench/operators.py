@@ -10,7 +10,7 @@ machine's speed meets all operators alike. Shares are over all seeds:
 - ``improved``: of the children, those that score better than their parent.
 
 Usage: python -m bench.operators [operators=infill,rewrite,diff] [seconds=120] [seeds=0,1,2]
-       [KEY=VALUE of engine.run ...]
+       [model=smollm2] [KEY=VALUE of engine.run ...]
 The last line printed is JSON.
 """
 
@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.options import model_arguments
 from bench.runs import temporary_run
 from engine import config
 from engine.evaluation import EvaluatorPool
@@ -77,6 +78,7 @@ def main(arguments: list[str]) -> None:
     seeds = [int(seed) for seed in options["seeds"].split(",")]
     settings = config.resolve(
         ["budget.candidates=1000000", "budget.seconds=null", "islands.count=1"]
+        + model_arguments({"model": given.pop("model", "smollm2")})
         + [f"{key}={value}" for key, value in given.items()]
     )
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)

@@ -30,6 +30,12 @@ def read_options(
     return options
 
 
+def model_arguments(options: Mapping[str, str]) -> list[str]:
+    """Return what option ``model`` is to ``engine.run``: a preset, or a folder or hub id."""
+    model = options["model"]
+    return [f"model.path={model}" if set("/.~") & set(model) else f"model={model}"]
+
+
 def number(options: Mapping[str, str], key: str) -> float:
     """Return option ``key`` as a number above 0.
 

@@ -59,7 +59,7 @@ from typing import Any
 from bench import peer
 from bench.guard import Guarded
 from bench.judge import Judge
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.rates import engine_figures, peer_figures, summed_up
 from bench.serving import MODEL, THREADS, serve
 from engine import config
@@ -178,7 +178,8 @@ def run_engine(case: Case, *, scratch: Path) -> dict[str, Any]:
 def _model_arguments(case: Case) -> list[str]:
     # One format for all sides, as a server of vLLM's does not choose the CPU's faster one.
     formats = ["model.dtype=bfloat16"] if is_cpu_build() else []
-    return [f"model={case.model}", f"model.max_model_len={case.max_model_len}", *formats]
+    model = model_arguments({"model": case.model})
+    return [*model, f"model.max_model_len={case.max_model_len}", *formats]
 
 
 def _await(judge: Judge, process: Guarded, count: int) -> None:

@@ -27,7 +27,8 @@ interval, Wilcoxon's signed-rank test.
 Finished runs are kept in ``out``, one JSON line each, and not run again.
 
 Usage: python -m bench.pipeline [problem=signal] [cases=cheap,balanced,bound] [candidates=100]
-       [modes=standard,overlapped,speculative,islands,...] [seeds=0,1,2] [out=FILE]
+       [modes=standard,overlapped,speculative,islands,...] [seeds=0,1,2] [model=smollm2]
+       [out=FILE]
 The last line printed is JSON.
 """
 
@@ -48,7 +49,7 @@ from typing import Any
 from numba import njit
 
 from bench.figures import paired, spread
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.runs import TemporaryRun, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
@@ -59,6 +60,7 @@ from engine.settings import RunSettings
 from engine.timeline import Timeline
 
 DEFAULTS = {
+    "model": "smollm2",
     "problem": "signal",
     "cases": "cheap,balanced,bound",
     "modes": "standard,overlapped,speculative,islands,islands-speculative",
@@ -234,7 +236,9 @@ def main(arguments: list[str]) -> None:
     if unknown:
         raise UserError(f"cases={unknown[0]} is none of {', '.join(COSTS)}")
     candidates = int(number(options, "candidates"))
-    base = config.resolve([f"budget.candidates={candidates}", "budget.seconds=null"])
+    base = config.resolve(
+        [*model_arguments(options), f"budget.candidates={candidates}", "budget.seconds=null"]
+    )
     cores = evaluator_cores(1)  # before this process gives them away
     os.sched_setaffinity(0, model_cores(cores))
     prepare(threads=1, kv_cache_gb=base.model.kv_cache_gb)
@@ -242,7 +246,11 @@ def main(arguments: list[str]) -> None:
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-    finished = {(r["case"], r["seed"], r["mode"]): r for r in map(json.loads, lines)}
+    finished = {
+        (run["case"], run["seed"], run["mode"]): run
+        for run in map(json.loads, lines)
+        if run.get("model", DEFAULTS["model"]) == options["model"]
+    }
     model = LanguageModel(settings=base.model, folder=find_weights(base.model), seed=0)
     if finished:  # goes on as it began
         balanced = next(iter(finished.values()))["balanced"]
@@ -265,6 +273,7 @@ def main(arguments: list[str]) -> None:
                     )
                     finished[case, seed, mode] = {
                         **{"case": case, "seed": seed, "mode": mode, "balanced": balanced},
+                        "model": options["model"],
                         **figures,
                     }
                     with out.open("a", encoding="utf-8") as file:

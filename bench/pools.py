@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.comparison import Run
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.search import Job, make_runs, read_seeds
 from engine.core import Direction, UserError
 from engine.problem import read_direction, shipped
@@ -58,7 +58,7 @@ class PoolJob(Job):
     def overrides(self) -> Sequence[str]:
         """The arguments of ``engine.run`` that make it."""
         return (
-            f"model={self.method}",
+            *model_arguments({"model": self.method}),
             "islands.count=4",  # the default, for mutation too
             f"pool.sources=[{self.sources}]",
             f"budget.target={self.target!r}",

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from engine.core import UserError
 
 CACHES = ("none", "lmcache")
@@ -57,7 +57,8 @@ def main(arguments: Sequence[str]) -> None:
                     Path(scratch),
                     candidates=candidates,
                     arguments=[
-                        *(f"{key}={options[key]}" for key in ("problem", "model")),
+                        f"problem={options['problem']}",
+                        *model_arguments(options),
                         *(f"cache={cache}", f"cache.folder={scratch}/kv", f"seed={seed}"),
                     ],
                 )

@@ -26,7 +26,8 @@ Finished runs are kept in ``out``, one JSON line each, and not run again, unless
 overrides are others now; so the benchmark may be cut short and started again.
 
 Usage: python -m bench.search [problems=signal,circle_packing,first_autocorr] [candidates=200]
-       [methods=one-island,default,mutation,...] [seeds=0,1,2,3,4] [out=FILE]
+       [methods=one-island,default,mutation,...] [seeds=0,1,2,3,4] [model=smollm2]
+       [out=FILE]
 The last line printed is JSON.
 """
 
@@ -45,7 +46,7 @@ from typing import Any
 
 from bench.comparison import BySeed, Run, compared, table
 from bench.methods import METHODS
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.runs import TemporaryRun, syntax_workers, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
@@ -57,6 +58,7 @@ from engine.settings import RunSettings
 from engine.store import Verdict
 
 DEFAULTS = {
+    "model": "smollm2",
     "problems": "signal,circle_packing,first_autocorr",
     "methods": ",".join(METHODS),
     "seeds": "0,1,2,3,4",
@@ -73,11 +75,18 @@ class Job:
     method: str
     seed: int
     candidates: int
+    model: str = DEFAULTS["model"]
 
     @property
     def overrides(self) -> Sequence[str]:
-        """The arguments of ``engine.run`` that make its method."""
-        return METHODS[self.method]
+        """The arguments of ``engine.run`` that make its method, and its model if that is another.
+
+        A method that names a model keeps it.
+        """
+        own = METHODS[self.method]
+        if self.model == DEFAULTS["model"] or any(each.startswith("model=") for each in own):
+            return own
+        return (*model_arguments({"model": self.model}), *own)
 
     @property
     def key(self) -> dict[str, Any]:
@@ -267,7 +276,13 @@ def jobs_of(options: Mapping[str, str]) -> list[Job]:
         if unknown:
             raise UserError(f"{key}={unknown[0]} is none of {', '.join(known)}")
     jobs = [
-        Job(problem=problem, method=method, seed=seed, candidates=candidates)
+        Job(
+            problem=problem,
+            method=method,
+            model=options["model"],
+            seed=seed,
+            candidates=candidates,
+        )
         for problem in options["problems"].split(",")
         for seed in read_seeds(options)
         for method in options["methods"].split(",")

@@ -1,14 +1,14 @@
 """Question: how many tokens a second does the engine lose against vLLM alone?
 
-Method: in each round, a real run of the embedded model on ``problem`` (search, prompts, parsing,
+Method: in each round, a real run of the model on ``problem`` (search, prompts, parsing,
 evaluators, store in memory; one island) makes ``calls`` calls, and what it sent to vLLM is noted.
 Then ``vllm.LLM.generate`` gets the same requests, call by call, with nothing else going on, twice;
 then the run is made again. Each begins with an empty prefix cache, and both engines have the same
-arguments and threads. ``ratio`` is the engine's generated tokens a second over the bare ones, of
-one round.
+arguments and threads; on a GPU, where a second one has no room, they are one and the same.
+``ratio`` is the engine's generated tokens a second over the bare ones, of one round.
 
 Usage: python -m bench.throughput [problem=signal] [calls=20] [rounds=5] [speculate=true]
-       [threads=1]
+       [threads=1] [model=smollm2]
 The last line printed is JSON.
 """
 
@@ -23,9 +23,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem, UserError
@@ -36,14 +37,16 @@ from engine.inference import (
     Sampling,
     find_weights,
     in_its_format,
+    is_cpu_build,
     prepare,
 )
 from engine.inference.engine_options import engine_args
 from engine.inference.fanout import Truncation, sampling_params, truncation
 from engine.problem import load_problem, shipped
-from engine.settings import RunSettings
+from engine.settings import ModelSettings, RunSettings
 
 DEFAULTS = {
+    "model": "smollm2",
     "problem": "signal",
     "calls": "20",
     "rounds": "5",
@@ -86,6 +89,18 @@ def engine_rate(
     return (history.generated_tokens + wasted) / seconds
 
 
+def bare_llm(model: LanguageModel | None, *, settings: ModelSettings, folder: Path) -> Any:
+    """Return vLLM's own `LLM`: round the engine of ``model``, or with a new one if that is None."""
+    from vllm import LLM
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    args = engine_args(settings=settings, folder=str(folder), seed=0)
+    if model is None:
+        return LLM.from_engine_args(args)
+    with mock.patch.object(LLMEngine, "from_engine_args", return_value=model._engine):
+        return LLM.from_engine_args(args)
+
+
 def bare_rate(llm: Any, requests: Sequence[Request], truncation: Truncation) -> float:
     """Return generated tokens a second of vLLM alone."""
     from vllm.inputs import tokens_input
@@ -109,6 +124,7 @@ def main(arguments: list[str]) -> None:
     calls, rounds = int(number(options, "calls")), int(number(options, "rounds"))
     base = config.resolve(
         [
+            *model_arguments(options),
             "budget.candidates=1000000",
             "budget.seconds=null",
             "islands.count=1",
@@ -118,13 +134,11 @@ def main(arguments: list[str]) -> None:
     cores = evaluator_cores(1)  # before this process gives them away
     os.sched_setaffinity(0, model_cores(cores))
     prepare(threads=int(number(options, "threads")), kv_cache_gb=base.model.kv_cache_gb)
-    from vllm import LLM
-
     problem = load_problem(Path(shipped()[options["problem"]]))
     weights = find_weights(base.model)
     base = replace(base, model=in_its_format(base.model, folder=weights))
     model = NotingModel(settings=base.model, folder=weights, seed=0)
-    llm = LLM.from_engine_args(engine_args(settings=base.model, folder=str(weights), seed=0))
+    llm = bare_llm(None if is_cpu_build() else model, settings=base.model, folder=weights)
     ratios: list[float] = []
     ours: list[float] = []
     bare: list[float] = []

@@ -1,0 +1,116 @@
+"""Every benchmark that runs a language model takes ``model=``: a preset, a folder or a hub id."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import gpu, peers, pools, restart, search
+from bench.options import model_arguments
+from engine import config
+from engine.core import UserError
+from engine.settings import ModelSettings
+
+BENCH = Path(__file__).parents[2] / "bench"
+LOADING = ("cache", "decode", "fanout", "layouts", "operators", "pipeline", "throughput")
+"""Those whose ``main`` looks for the weights itself."""
+OTHERS = ("gpu", "gpu_model", "peers", "pools", "restart", "search")
+MODELS = ("qwen3_coder_30b", "somewhere/with-weights", "/some/folder")
+
+
+class AskedError(Exception):
+    """A benchmark looked for the weights of a model."""
+
+
+def settings_of(model: str) -> ModelSettings:
+    """Return the settings of a run with the model."""
+    return config.resolve(model_arguments({"model": model})).model
+
+
+def test_all_that_load_a_model_are_here() -> None:
+    words = ("find_weights(", "model_loader(", "LanguageModel(", '"engine.run"')
+    found = {path.stem for path in BENCH.glob("*.py") if any(w in path.read_text() for w in words)}
+    helpers = {"control_side"}  # a stand-in's times, and no model
+    assert found - helpers <= {*LOADING, *OTHERS}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", LOADING)
+def test_the_model_gets_to_the_engine(
+    name: str, model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = importlib.import_module(f"bench.{name}")
+    asked: list[ModelSettings] = []
+
+    def find(settings: ModelSettings) -> Path:
+        asked.append(settings)
+        raise AskedError
+
+    monkeypatch.setattr(module, "find_weights", find)
+    monkeypatch.setattr(module, "prepare", lambda **_: None)
+    monkeypatch.setattr(module, "EvaluatorPool", lambda **_: nullcontext(), raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    out = [f"out={tmp_path / 'out'}"] if "out" in getattr(module, "DEFAULTS", {}) else []
+    with pytest.raises(AskedError):
+        module.main([f"model={model}", *out])
+    wanted = settings_of(model)
+    assert (asked[0].name, asked[0].path) == (wanted.name, wanted.path)
+
+
+@pytest.mark.parametrize("name", [*LOADING, "gpu"])
+def test_an_unknown_model_is_a_line(name: str) -> None:
+    module = importlib.import_module(f"bench.{name}")
+    with pytest.raises(UserError, match="nosuch") as refused:
+        module.main(["model=nosuch"])
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_searches_and_pools_have_the_model(model: str) -> None:
+    wanted = settings_of(model)
+    few = {"seeds": "0", "problems": "signal"}
+    asked = {**search.DEFAULTS, **few, "methods": "one-island,mutation", "model": model}
+    by_method = {job.method: job.settings.model for job in search.jobs_of(asked)}
+    assert (by_method["one-island"].name, by_method["one-island"].path) == (
+        wanted.name,
+        wanted.path,
+    )
+    assert by_method["mutation"].kind == "mutation"
+    (job, *_) = pools.jobs_of({**pools.DEFAULTS, "models": model})
+    assert (job.settings.model.name, job.settings.model.path) == (wanted.name, wanted.path)
+    made = gpu.read_bench([f"model={model}"], ExitStack()).settings.model
+    assert (made.name, made.path) == (wanted.name, wanted.path)
+
+
+def test_results_of_another_model_are_others() -> None:
+    asked = {**search.DEFAULTS, "methods": "one-island", "seeds": "0", "problems": "signal"}
+    (embedded,) = search.jobs_of(asked)
+    (other,) = search.jobs_of({**asked, "model": "qwen3_coder_30b"})
+    assert embedded.key != other.key
+    assert embedded.key["overrides"] == ["islands.count=1"]  # as in results that are kept
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_runs_of_their_own_get_the_model(
+    model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[list[str]] = []
+
+    def run(_: Path, *, arguments: list[str], **__: Any) -> None:
+        given.append(arguments)
+        raise AskedError
+
+    monkeypatch.setattr(restart, "restart", run)
+    with pytest.raises(AskedError):
+        restart.main([f"model={model}"])
+    assert set(model_arguments({"model": model})) <= set(given[0])
+    case = peers.Case(
+        **{"side": "rewrite", "seed": 0, "problem": "signal", "model": model, "threads": "1"},
+        **{"settings": "", "candidates": 1, "max_model_len": 8192, "workers": 1},
+    )
+    assert set(model_arguments({"model": model})) <= set(peers._model_arguments(case))
