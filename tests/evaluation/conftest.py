@@ -35,19 +35,19 @@ def double() -> Problem:
     return load_problem(DOUBLE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def quick(double: Problem) -> Problem:
     """The same with half a second, since many hostile programs use all of their time."""
     return dataclasses.replace(double, limits=Limits(seconds=0.5, memory_bytes=256 << 20))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pool(quick: Problem) -> Iterator[EvaluatorPool]:
     with EvaluatorPool(problem=quick, workers=1) as pool:
         yield pool
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def missing_walls(pool: EvaluatorPool) -> set[str]:
     """The walls that this machine lacks, as the pool says in its log."""
     said = queue.SimpleQueue[logging.LogRecord]()

@@ -16,13 +16,14 @@ from steps import BatchStep, batch_step
 
 from engine import config
 from engine.core import UserError
-from engine.inference import compat, prepare
+from engine.inference import compat, engine_options, prepare
 from engine.inference.engine_options import engine_args
 from engine.inference.shared_prefix import reference, register
 from engine.inference.shared_prefix.limits import Limits
 from engine.settings import ModelSettings
 
 BF16 = 2.0**-8
+LLAMA_LIKE = Path(__file__).parents[1] / "data" / "llama_like"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -248,21 +249,20 @@ def model_settings(*arguments: str) -> ModelSettings:
     return config.resolve(["model=smollm2", *arguments]).model
 
 
-def test_it_is_off_by_default(
-    hooks_of_cuda: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_it_is_off_by_default(hooks_of_cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from vllm.platforms import current_platform
 
     off, auto = model_settings(), model_settings("model.shared_prefix=auto")
     assert (off.shared_prefix, auto.shared_prefix) == ("off", "auto")
 
     def backend(settings: ModelSettings) -> Any:
-        args = engine_args(settings=settings, folder=str(tmp_path), seed=0)
+        args = engine_args(settings=settings, folder=str(LLAMA_LIKE), seed=0)
         return args.attention_backend
 
     assert backend(auto) is None  # on a CPU
     platform = type(current_platform)
     monkeypatch.setattr(platform, "is_cpu", lambda self: False)
+    monkeypatch.setattr(engine_options, "_gpu_memory", lambda: 80 << 30)
     assert backend(auto) is None  # on a GPU before or after Hopper
     monkeypatch.setattr(platform, "is_device_capability_family", lambda self, family: family == 90)
     assert backend(off) is None
