@@ -74,10 +74,11 @@ def test_the_same_seed_leaves_the_same_log(in_phases: list[Event], tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_overlap_leaves_the_same_log_with_one_island_and_evaluator(
+def test_overlap_decides_the_same_with_one_island_and_evaluator(
     in_phases: list[Event], tmp_path: Path
 ) -> None:
-    assert finished(tmp_path / "run", *OVERLAP) == in_phases
+    # A verdict may be in before the last of its siblings is parsed, so the order may differ.
+    assert decided(finished(tmp_path / "run", *OVERLAP)) == decided(in_phases)
 
 
 def test_guesses_change_no_child_and_no_verdict(in_phases: list[Event], tmp_path: Path) -> None:
