@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import engine
 from engine import Run
+from engine.assembly import begun_session
 from engine.beginning import first_events
-from engine.core import Problem, Session
+from engine.core import Problem
 from engine.evaluation import EvaluatorPool
 from engine.inference import Model
 from engine.parts import Parts
@@ -66,8 +66,7 @@ def temporary_run(
     parts = Parts(problem=problem, evaluators=pool, syntax=syntax_workers(), load=lambda: model)
     sources, most = settings.pool.sources, settings.pool.most_of_run
     reading = read_pool(sources, problem=problem, most_of_run=most)
-    session = Session(number=0, engine=engine.__version__, fingerprint=problem.fingerprint)
-    events = known or [session, *first_events(settings, parts, reading)]
+    events = known or [begun_session(0, problem), *first_events(settings, parts, reading)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         create_log(folder / DATABASE, events)

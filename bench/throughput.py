@@ -1,7 +1,7 @@
 """Question: how many tokens a second does the engine lose against vLLM alone?
 
 Method: in each round, a real run of the model on ``problem`` (search, prompts, parsing,
-evaluators, store in memory; one island) makes ``calls`` calls, and what it sent to vLLM is noted.
+evaluators, log; one island) makes ``calls`` calls, and what it sent to vLLM is noted.
 Then ``vllm.LLM.generate`` gets the same requests, call by call, with nothing else going on, twice;
 then the run is made again. Each begins with an empty prefix cache, and both engines have the same
 arguments and threads; on a GPU, where a second one has no room, they are one and the same.

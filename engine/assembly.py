@@ -81,7 +81,7 @@ class Run:
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem) as parts:
-            events = [_session(0, problem), *first_events(settings, parts, reading)]
+            events = [begun_session(0, problem), *first_events(settings, parts, reading)]
             settings = settled(settings)  # a run that goes on does so in the format it began with
             create_run(folder, write_config=lambda path: config.save(settings, path), events=events)
             with EventLog(folder, session=0) as log:
@@ -147,7 +147,7 @@ class Run:
             parts.evaluators.watch(timeline)
             parts.evaluators.announce_to(bell.set)
             if self.log.session > 0:
-                record(_session(self.log.session, self.problem))
+                record(begun_session(self.log.session, self.problem))
                 self.log.commit()
             gc.collect()
             gc.freeze()  # a model leaves millions of objects, which no collection is to walk again
@@ -252,7 +252,8 @@ def evolve(
         ).run()
 
 
-def _session(number: int, problem: Problem) -> Session:
+def begun_session(number: int, problem: Problem) -> Session:
+    """Return the event that says that this process began to work on a run."""
     return Session(number=number, engine=engine.__version__, fingerprint=problem.fingerprint)
 
 

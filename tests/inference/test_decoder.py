@@ -127,7 +127,7 @@ def test_an_abort_from_another_thread_ends_one_call_and_no_other(
         assert child.text and child.prompt_tokens == len(model.encode(STORY))
 
 
-def test_a_hopeless_child_is_ended_and_costs_no_more_tokens(
+def test_a_child_that_is_over_is_ended_and_costs_no_more_tokens(
     model: LanguageModel, timeline: Timeline, endless: tuple[int, ...]
 ) -> None:
     bell = Bell()

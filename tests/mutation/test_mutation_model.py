@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from inline import Inline
+from responses import completion
 
 from engine import config
 from engine.core import Candidate, Generation, Prompt, Proposal, UserError
@@ -200,15 +201,7 @@ def test_the_operator_shows_the_parent_and_takes_the_answer(model: MutationModel
 def test_an_answer_that_is_no_program_is_none(model: MutationModel, text: str) -> None:
     operator = mutation(model, max_tokens=1000)
     asked = proposal(PROGRAM)
-    answer = Generation(
-        index=0,
-        text=text,
-        token_ids=(),
-        finish_reason="stop",
-        prompt_tokens=1,
-        cached_prompt_tokens=0,
-        llm_seconds=0.0,
-    )
+    answer = completion(0, text)
     prompt = operator.compose(asked)
     (found,) = operator.parsing(parent=asked.parent, prompt=prompt, generation=answer)()
     assert found.program is None

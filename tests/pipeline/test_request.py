@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from responses import receive
+from responses import completion, receive
 
 from engine import config
 from engine.core import (
@@ -91,19 +91,6 @@ def request(**changes: Any) -> Request:
     return Request(**parts | changes)
 
 
-def generation(index: int, **changes: Any) -> Generation:
-    whole = Generation(
-        index=index,
-        text="y = 2\n",
-        token_ids=(4, 5, 6),
-        finish_reason="stop",
-        prompt_tokens=3,
-        cached_prompt_tokens=1,
-        llm_seconds=0.25,
-    )
-    return replace(whole, **changes)
-
-
 def test_temperatures_are_spread_evenly_and_seeds_are_the_proposals() -> None:
     four = spread(SETTINGS, PROPOSAL, PROMPT)
     assert [each.temperature for each in four] == pytest.approx([1 / 2, 2 / 3, 5 / 6, 1])
@@ -125,7 +112,7 @@ def test_it_counts_its_children_and_keeps_their_responses() -> None:
     call = request()
     for index in (2, 0, 3, 1):
         assert call.ended is None
-        receive(call, generation(index))
+        receive(call, completion(index))
     assert call.left == 0
     assert [response.children for response in call.responses] == [(2,), (0,), (3,), (1,)]
     assert call.ended is not None and call.ended >= call.began
@@ -136,7 +123,7 @@ def test_it_counts_its_children_and_keeps_their_responses() -> None:
 
 def test_the_responses_of_one_that_was_dropped_are_not_read() -> None:
     call = request(is_dropped=True)
-    assert receive(call, generation(2)).parsed == ()
+    assert receive(call, completion(2)).parsed == ()
     assert call.left == 3
 
 
@@ -147,7 +134,7 @@ def test_the_operator_says_when_a_child_is_over() -> None:
 
 def test_the_event_of_a_child() -> None:
     call = request(numbers=[1, 3])  # of a call that a death cut short
-    child = call.child(receive(call, generation(1)), 3, program=read("y = 2\n"), refusal=None)
+    child = call.child(receive(call, completion(1)), 3, program=read("y = 2\n"), refusal=None)
     assert child == Child(
         id="7.3",
         iteration=7,
@@ -164,7 +151,7 @@ def test_the_event_of_a_child() -> None:
         llm_seconds=0.25,
         missed={Miss.NEW: 1, Miss.ALIGNMENT: 1},
     )
-    nothing = generation(0, text="", token_ids=(), prompt_tokens=0, cached_prompt_tokens=0)
+    nothing = completion(0, text="", token_ids=(), prompt_tokens=0, cached_prompt_tokens=0)
     aborted = call.child(receive(call, nothing), 1, program=None, refusal=Refusal.UNPARSED)
     assert (aborted.id, aborted.refusal, aborted.missed) == ("7.1", Refusal.UNPARSED, {})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from responses import receive
+from responses import completion, receive
 
 from engine import config
 from engine.core import (
@@ -64,19 +64,6 @@ def guess(proposal: Proposal = PROPOSAL, *, at_once: int = 1) -> Guess:
     return Guess(request=request, ahead=("6.0", "6.1"))
 
 
-def generation(index: int, text: str = "y = 2\n", **changes: Any) -> Generation:
-    whole = Generation(
-        index=index,
-        text=text,
-        token_ids=(4, 5, 6),
-        finish_reason="stop",
-        prompt_tokens=3,
-        cached_prompt_tokens=1,
-        llm_seconds=0.25,
-    )
-    return replace(whole, **changes)
-
-
 def test_it_comes_true_by_its_parent_and_operator() -> None:
     one = guess()
     assert one.comes_true(replace(PROPOSAL, k=9, history=(PARENT,)))
@@ -101,19 +88,19 @@ def test_its_call_says_that_it_was_guessed_and_what_it_showed_ahead_of_the_log()
 def test_it_counts_the_children_that_are_back() -> None:
     one, listed = guess(), guess(at_once=4)
     assert one.children == 0
-    receive(one.request, generation(2))
-    receive(listed.request, generation(0, "a\nb\n"))
+    receive(one.request, completion(2))
+    receive(listed.request, completion(0, "a\nb\n"))
     assert (one.children, listed.children) == (1, 4)  # those that a list does not hold are absent
 
 
 def test_what_it_cost_when_it_is_given_up() -> None:
     one = guess()
-    receive(one.request, generation(0))
+    receive(one.request, completion(0))
     one.request.is_dropped = True
-    receive(one.request, generation(3, token_ids=(4,), cached_prompt_tokens=2, llm_seconds=0.5))
+    receive(one.request, completion(3, token_ids=(4,), cached_prompt_tokens=2, llm_seconds=0.5))
     for index in (1, 2):
         nothing = {"token_ids": (), "prompt_tokens": 0, "cached_prompt_tokens": 0}
-        receive(one.request, generation(index, **nothing, llm_seconds=0.25 * (2 - index)))
+        receive(one.request, completion(index, **nothing, llm_seconds=0.25 * (2 - index)))
     assert one.request.left == 0
     assert one.given_up(attempt=2) == GivenUp(
         iteration=7,
@@ -129,9 +116,9 @@ def test_what_it_cost_when_it_is_given_up() -> None:
 
 def test_what_it_cost_counts_both_answers_of_a_list() -> None:
     one = guess(at_once=4)
-    receive(one.request, generation(0, "a\n"))
+    receive(one.request, completion(0, "a\n"))
     assert one.request.asks_again
     one.request.is_dropped = True
-    receive(one.request, generation(0, "b\nc\nd\n", finish_reason="abort"))
+    receive(one.request, completion(0, "b\nc\nd\n", finish_reason="abort"))
     cost = one.given_up(attempt=0)
     assert (cost.generated_tokens, cost.prompt_tokens, cost.llm_seconds) == (6, 6, 0.5)
