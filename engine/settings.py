@@ -342,6 +342,53 @@ class EvaluationSettings(Section):
 
 
 @section
+class LearningSettings(Section):
+    """Whether and how the model learns from the run's children; see ``engine.learning``.
+
+    Attributes:
+        method: ``none``, or what children are worth to each other: see
+            ``engine.learning.advantages``; ``expert`` imitates the new valid ones.
+        adapter: ``last_block`` changes what the last block asks, puts out and makes of it, and so
+            no key and no value; ``full`` changes all linear layers.
+        reward: ``target`` for Eq. 5 of PACEvolve++, ``rank`` for the place among the siblings; see
+            ``engine.learning.rewards``.
+        rank: of the adapter.
+        groups: calls whose children make up an update.
+        learning_rate: of AdamW.
+        weight_decay: of AdamW, on the adapter: the pull to the model itself.
+        passes: over the groups of an update, each with a gradient step.
+        clip_low: by how much less likely a token may become before its gradient stops.
+        clip_high: by how much likelier.
+        most_weight: the largest importance weight of a token.
+        max_lag: versions that a group may lag behind; older ones are left out.
+        best_of: k, the number of children of which the best one counts.
+        entropic_kl: gamma, the divergence in nats of the entropic weights from uniform ones.
+        most_kl: mean divergence of a token from the model itself, in nats, above which an update is
+            rolled back.
+        memory_gb: memory of the GPU that the trainer may have, in GiB; unused on a CPU.
+    """
+
+    method: Literal[
+        "none", "grpo", "entropic", "max_at_k", "phase_adaptive", "mean_baseline", "expert"
+    ]
+    adapter: Literal["last_block", "full"]
+    reward: Literal["target", "rank"]
+    rank: Literal[8, 16, 32, 64, 128, 256]
+    groups: Count
+    learning_rate: Number = Field(gt=0)
+    weight_decay: Number = Field(ge=0)
+    passes: Count
+    clip_low: Number = Field(gt=0, lt=1)
+    clip_high: Number = Field(gt=0)
+    most_weight: Number = Field(ge=1)
+    max_lag: Whole = Field(ge=0)
+    best_of: Whole = Field(ge=2)
+    entropic_kl: Number = Field(gt=0)
+    most_kl: Number = Field(gt=0)
+    memory_gb: Gigabytes
+
+
+@section
 class RunSettings(Section):
     """Everything that one run is configured with.
 
@@ -367,6 +414,7 @@ class RunSettings(Section):
     budget: BudgetSettings
     evaluation: EvaluationSettings
     cache: CacheSettings
+    learning: LearningSettings
     runs: Text
     name: str | None
     seed: Whole = Field(ge=0, lt=2**63)
@@ -387,6 +435,9 @@ class RunSettings(Section):
         cache, engine = self.cache.kind, self.model.engine
         must_be = "none with model=mutation, which computes no KV"
         require(not is_mutation or cache == "none", "cache.kind", cache, must_be)
+        method = self.learning.method
+        must_be = "none with model=mutation, which has nothing to train"
+        require(not is_mutation or method == "none", "learning.method", method, must_be)
         must_be = "empty with model=mutation, which is not vLLM's"
         require(not is_mutation or not engine, "model.engine", engine, must_be)
         infill, drafts = operators.get("infill"), [key for key in engine if key.startswith("spec")]

@@ -12,9 +12,11 @@ from engine.core.events import (
     GivenUp,
     Miss,
     Refusal,
+    SampledFrom,
     Seed,
     Session,
     SwitchedOff,
+    Update,
     Verdict,
 )
 from engine.core.problem import (

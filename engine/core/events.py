@@ -1,4 +1,4 @@
-"""What a run writes down: seven kinds of events, each with a subject that it has once.
+"""What a run writes down: eight kinds of events, each with a subject that it has once.
 
 Of a call and its children they hold what TurboEvolve logs (section 6, "Logging and definitions"):
 island, iteration, parent and programs shown, K, and for each child its rank, what became of it, its
@@ -77,6 +77,24 @@ class Session(_Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SampledFrom:
+    """What a call's children were sampled from, so that their probabilities can be computed again.
+
+    Attributes:
+        prompt_ids: the prompt's tokens. Encoding its text again may give others, because its blocks
+            were encoded one by one.
+        banned: tokens that no child may hold.
+        grammar: EBNF that every child follows; None for none.
+        schema: JSON schema that every child follows; None for none.
+    """
+
+    prompt_ids: tuple[int, ...]
+    banned: tuple[int, ...] = ()
+    grammar: str | None = None
+    schema: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Call(_Event):
     """A prompt is about to be sent, or was sent on a guess that came true. Subject: the iteration.
 
@@ -95,6 +113,8 @@ class Call(_Event):
         guessed: whether it was begun before the verdicts that its parent depends on.
         partner: of a crossover: id of the program that the parent is combined with.
         repairs: of a repair: id of the failed attempt at changing the parent.
+        adapter: version of the adapter that the children are sampled from; 0 for the model itself.
+        sampled_from: what a trainer needs besides; None where nothing learns.
     """
 
     KIND = "call"
@@ -115,6 +135,8 @@ class Call(_Event):
     seeds: tuple[int, ...]
     partner: str | None = None
     repairs: str | None = None
+    adapter: int = 0
+    sampled_from: SampledFrom | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +153,7 @@ class Child(_Event):
         rank: its place in an answer that lists several programs, from 0; None for a child with an
             answer of its own, and for an absent one.
         probability: that the model gave for it; None if it gave none.
+        logprobs: of each token of the answer; see `Generation`.
     """
 
     KIND = "child"
@@ -151,6 +174,7 @@ class Child(_Event):
     missed: Mapping[Miss, int] = field(default_factory=dict)
     rank: int | None = None
     probability: float | None = None
+    logprobs: tuple[float, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -259,4 +283,57 @@ class SwitchedOff(_Event):
     pairs: int
 
 
-Event = Session | Seed | Call | Child | Verdict | SwitchedOff | GivenUp
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Update(_Event):
+    """A step of training is over, and its adapter is on disk. Subject: its number.
+
+    Attributes:
+        number: steps before this one, plus 1.
+        version: of the adapter that calls begin with from now on; a step that was skipped or rolled
+            back leaves it at an earlier step's number.
+        groups: iterations of the calls that it learned from.
+        stale: how many groups were left out before it because they lagged too far behind.
+        progress: share of the budget that was spent when it began, from 0 to 1.
+        skipped: why nothing was learned; None for a step that learned.
+        rolled_back: why the adapter is an earlier one; None for a step that stands.
+        reward: mean over the children.
+        spread: mean over the groups of the standard deviation of the advantages.
+        entropy: mean over the tokens of the entropy, in nats, of what they were drawn from.
+        gradient_norm: before it was clipped.
+        clip_share: share of the tokens whose ratio was clipped.
+        lag: mean over the groups of the versions between the one that sampled it and this one.
+        kl: mean over the tokens of the divergence from the model itself, in nats.
+        mismatch: mean over the tokens of the absolute difference between the log-probabilities that
+            the sampler and the trainer compute, in nats.
+        unique: share of the children that are valid and unlike their siblings and all before.
+        common: share that the most frequent answer has among the children.
+        tokens: that were learned from, without those that a grammar left no choice for.
+        seconds: that the step took.
+        swap_ms: that the model took to load the adapter, in milliseconds.
+    """
+
+    KIND = "update"
+    NAMED_BY = ("number",)
+    number: int
+    version: int
+    groups: tuple[int, ...]
+    stale: int
+    progress: float
+    skipped: str | None = None
+    rolled_back: str | None = None
+    reward: float
+    spread: float = 0.0
+    entropy: float = 0.0
+    gradient_norm: float = 0.0
+    clip_share: float = 0.0
+    lag: float = 0.0
+    kl: float = 0.0
+    mismatch: float = 0.0
+    unique: float = 0.0
+    common: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    swap_ms: float = 0.0
+
+
+Event = Session | Seed | Call | Child | Verdict | SwitchedOff | GivenUp | Update

@@ -180,6 +180,8 @@ class Problem:
         limits: time and memory for one stage of one evaluation.
         modules: what the sandbox imports once, before candidates run, besides its usual ones.
         known_scores: published scores, for reports.
+        target: a score worth reaching, at which a reward is highest (`engine.learning.rewards`);
+            None for a problem that declares none.
         features: the dimensions of its archive; none for a problem that names none.
         fingerprint: SHA-256 over the folder's files, its data and the kernels that it imports; runs
             with equal ones were scored alike.
@@ -198,6 +200,7 @@ class Problem:
     known_scores: tuple[KnownScore, ...]
     fingerprint: str
     features: tuple[Feature, ...] = ()
+    target: float | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -127,6 +127,8 @@ class Generation:
         cached_prompt_tokens: those of them whose KV was in the prefix cache.
         llm_seconds: its share of the seconds of the engine's steps that it was in; each step is
             shared out evenly among its children.
+        logprobs: of each token, the natural logarithm of its probability in the distribution that
+            it was drawn from: after temperature, bans and grammar. Empty where nothing learns.
     """
 
     index: int
@@ -136,6 +138,7 @@ class Generation:
     prompt_tokens: int
     cached_prompt_tokens: int
     llm_seconds: float
+    logprobs: tuple[float, ...] = ()
 
     @property
     def generated_tokens(self) -> int:

@@ -26,7 +26,7 @@ from engine.core import Event, Session, UserError, Verdict
 DATABASE = "run.db"
 _LOCK = "run.lock"
 _APPLICATION_ID = 0x42524F44  # "BROD"
-_SCHEMA_VERSION = 8
+_SCHEMA_VERSION = 9
 _SCHEMA = """
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,

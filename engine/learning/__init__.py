@@ -1,0 +1,4 @@
+"""Learning: the model is trained on the run's own children while the run goes on.
+
+Knows no vLLM: the trainer computes with the model's weights itself, in a process of its own.
+"""
