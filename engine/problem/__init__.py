@@ -6,8 +6,9 @@ anywhere else. It holds four files:
 ``problem.yaml``
     ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
     ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names),
-    ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``) and ``features``, the
-    dimensions of an archive: ``NAME: [low, high, bins]``, NAME a metric or one of
+    ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``), ``target``, a score
+    worth reaching that is better than the initial program's, and ``features``, the dimensions of
+    an archive: ``NAME: [low, high, bins]``, NAME a metric or one of
     ``engine.search.features.MEASURES``.
 ``statement.md``
     The task in words, as the model is to read it.

@@ -11,7 +11,7 @@ from engine.section import require
 
 _KEYS = {
     *("direction", "entry_point", "limits"),
-    *("isolate_cases", "modules", "known_scores", "features"),
+    *("isolate_cases", "modules", "known_scores", "features", "target"),
 }
 
 
@@ -81,6 +81,7 @@ def _declared(raw: dict[str, Any]) -> dict[str, Any]:
             for known in raw.get("known_scores", ())
         ),
         "features": tuple(_feature(name, given) for name, given in features.items()),
+        "target": _target(raw["target"]) if "target" in raw else None,
     }
 
 
@@ -91,6 +92,12 @@ def _limits(value: Any) -> Limits:
     if not (0 < seconds < math.inf and 1 <= memory_mb < math.inf):  # NaN fails both
         raise ValueError("limits must be finite, seconds above 0 and memory_mb at least 1")
     return Limits(seconds=seconds, memory_bytes=int(memory_mb) << 20)
+
+
+def _target(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    require(is_number and math.isfinite(value), "target", value, "a finite number")
+    return float(value)
 
 
 def _flag(key: str, value: Any) -> bool:

@@ -4,6 +4,8 @@ That is: the files directly in the problem's folder and all in its folder ``data
 data; and the modules of the folder and of `PROJECT` that ``evaluator.py`` imports, at its top or in
 a function, and those that these import in turn. The imports are read off the source, so it does not
 matter what else the process has loaded, and a kernel that the problem does not import may change.
+A line of ``problem.yaml`` that begins with ``target:`` is left out: the target decides what a score
+is worth to a learner, and no score, so a run goes on when its problem gets another one.
 
 Does not cover: names of modules that are made at run time (``importlib.import_module``), the
 engine, and other libraries.
@@ -12,7 +14,7 @@ engine, and other libraries.
 import ast
 import hashlib
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 
@@ -22,6 +24,7 @@ PROJECT = ("evaluators", "kernels")
 """The packages of this project whose modules decide scores."""
 
 _OWN = "problem"  # stands for the folder's own package
+_DECLARATION = "folder/problem.yaml"
 
 
 def fingerprint(folder: Path, data: Path | None) -> str:
@@ -45,11 +48,19 @@ def fingerprint(folder: Path, data: Path | None) -> str:
     for name, path in sorted(parts.items()):
         try:
             with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").digest()
+                if name == _DECLARATION:
+                    content = hashlib.sha256(_without_target(file)).digest()
+                else:
+                    content = hashlib.file_digest(file, "sha256").digest()
         except OSError as error:
             raise UserError(f"{path} can't be read: {error}") from error
         digest.update(name.encode() + b"\0" + content)
     return digest.hexdigest()
+
+
+def _without_target(lines: Iterable[bytes]) -> bytes:
+    """Return the lines of ``problem.yaml`` but the target's."""
+    return b"".join(line for line in lines if not line.startswith(b"target:"))
 
 
 def _imported_modules(folder: Path) -> dict[str, Path]:

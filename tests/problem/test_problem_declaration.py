@@ -100,3 +100,15 @@ def test_a_bad_declaration(folder: Path, old: str, new: str, message: str) -> No
 def test_a_declaration_that_is_no_mapping(folder: Path, text: str) -> None:
     (folder / "problem.yaml").write_text(text)
     assert "is not a mapping; it needs the keys" in refused(folder)
+
+
+def test_a_target_is_declared_or_not(folder: Path) -> None:
+    assert load_problem(folder).target is None
+    (folder / "problem.yaml").write_text(f"{DECLARATION}target: 1 # half of the input\n")
+    assert load_problem(folder).target == 1.0
+
+
+@pytest.mark.parametrize("target", [".nan", ".inf", "-.inf", "true", "'0.5'", "", "[1]", "soon"])
+def test_a_bad_target(folder: Path, target: str) -> None:
+    (folder / "problem.yaml").write_text(f"{DECLARATION}target: {target}\n")
+    assert "it must be a finite number" in refused(folder)

@@ -107,3 +107,14 @@ def test_it_covers_what_lies_in_the_folder(whole: Path, name: str, covered: bool
     with path.open("a") as file:
         file.write("\n# more\n")
     assert (load_problem(whole).fingerprint != before) is covered
+
+
+def test_a_target_decides_rewards_and_no_score(folder: Path) -> None:
+    declaration = folder / "problem.yaml"
+    text = declaration.read_text()
+    before = load_problem(folder).fingerprint
+    for line in ("target: 1.25\n", "target: 0.5 # closer\n"):
+        declaration.write_text(line + text)
+        assert load_problem(folder).fingerprint == before
+    declaration.write_text(text.replace("0.5", "0.75"))  # the limit
+    assert load_problem(folder).fingerprint != before
