@@ -307,7 +307,13 @@ class StandIn:
             opening=f"<|system|>{system}<|user|>", closing="<|assistant|>", turn="<|user|>"
         )
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> StandInFanOut:
+    def adopt(self, version: int, folder: Path) -> None:
+        """See `Model.adopt`."""
+        raise ValueError("a stand-in takes no adapter")
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> StandInFanOut:
         """See `Model.fanout`."""
         self._calls += 1
         fan = StandInFanOut(

@@ -62,10 +62,12 @@ class NotingModel(LanguageModel):
 
     requests: list[Request]
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> FanOut:
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> FanOut:
         """See `LanguageModel.fanout`."""
         self.requests.append((list(token_ids), sampling))
-        return super().fanout(token_ids=token_ids, sampling=sampling)
+        return super().fanout(token_ids=token_ids, sampling=sampling, adapter=adapter)
 
 
 def engine_rate(

@@ -34,7 +34,7 @@ from engine.inference import (
 from engine.mutation import MutationModel
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
-from engine.settings import ModelSettings, RunSettings
+from engine.settings import RunSettings
 from engine.syntax.workers import CORES_EACH, SyntaxWorkers
 
 _log = logging.getLogger("brood")
@@ -152,7 +152,7 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
 
         def load() -> LanguageModel:
             _log.info("loading %s", settings.model.name)
-            _say_plan(settings.model, weights)
+            _say_plan(settings, weights)
             transfer = kv_transfer(started, weights=weights)
             return LanguageModel(
                 settings=settings.model, folder=weights, seed=settings.seed, kv_transfer=transfer
@@ -161,13 +161,13 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
         yield load
 
 
-def _say_plan(settings: ModelSettings, weights: Path) -> None:
+def _say_plan(settings: RunSettings, weights: Path) -> None:
     """Say where a GPU's memory goes, and whether that may not do."""
-    plan = plan_of(settings, weights)
+    plan = plan_of(settings.model, weights, learning=settings.learning)
     if plan is None:
         return
     _log.info("%s", plan)
-    if not plan.fits(tokens=settings.max_model_len):
+    if not plan.fits(tokens=settings.model.max_model_len):
         _log.warning(
             "that may be too little for one prompt: lower model.max_num_seqs or "
             "model.max_model_len, or raise model.gpu_memory_utilization"

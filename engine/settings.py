@@ -438,6 +438,11 @@ class RunSettings(Section):
         method = self.learning.method
         must_be = "none with model=mutation, which has nothing to train"
         require(not is_mutation or method == "none", "learning.method", method, must_be)
+        for name, everything in (("top_p", 1.0), ("top_k", 0), ("min_p", 0.0)):
+            given = getattr(self.model, name)
+            must_be = f"{everything:g} while the model learns, from the whole distribution"
+            fits = method == "none" or given in (None, everything)
+            require(fits, f"model.{name}", given, must_be)
         must_be = "empty with model=mutation, which is not vLLM's"
         require(not is_mutation or not engine, "model.engine", engine, must_be)
         infill, drafts = operators.get("infill"), [key for key in engine if key.startswith("spec")]

@@ -441,7 +441,12 @@ class Model:
         chance = self._loads
         return EngineLoad(waiting=chance.choice([0, 0, 0, 2]), kv_usage=chance.random())
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> Fan:
+    def adopt(self, version: int, folder: Path) -> None:
+        raise ValueError("a stand-in takes no adapter")
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> Fan:
         prompt, seeds = "".join(map(chr, token_ids)), tuple(each.seed for each in sampling)
         fan = Fan(
             prompt_tokens=len(token_ids),

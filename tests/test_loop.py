@@ -78,7 +78,12 @@ class TableModel:
     def chat_frame(self, *, system: str) -> ChatFrame:
         return ChatFrame(opening=f"{system}\n", closing="\n", turn="\n")
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> TableFan:
+    def adopt(self, version: int, folder: Path) -> None:
+        raise ValueError("a stand-in takes no adapter")
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> TableFan:
         seeds = {each.seed for each in sampling}
         assert any(seeds <= {*e.seeds} for e in self._committed[::-1] if isinstance(e, Call))
         fan = TableFan(

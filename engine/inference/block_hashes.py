@@ -5,6 +5,9 @@ engine: 2 ms for 8,000 tokens in blocks of 16. The K children of a prompt have t
 an island's next prompt begins as its last one did, so most of that is repeated. Here the hashes of
 the latest prompts are kept, and a request takes over those of the blocks that it begins with.
 
+A request's adapter is left out, which vLLM would hash. Whether its keys and values are its own is
+said by the salt alone (``adapters.py``): LMCache knows of no adapter either.
+
 Does not cover the hashes themselves, which stay vLLM's own.
 """
 
@@ -29,6 +32,13 @@ class SharedHashes:
 
     def __call__(self, request: Any) -> list[Any]:
         """Return the hashes of the request's blocks behind those that it has."""
+        adapter, request.lora_request = request.lora_request, None
+        try:
+            return self._hashes(request)
+        finally:
+            request.lora_request = adapter
+
+    def _hashes(self, request: Any) -> list[Any]:
         tokens = request.prompt_token_ids
         if request.block_hashes or tokens is None or _has_more_than_tokens(request):
             return self._hasher(request)
@@ -70,5 +80,5 @@ def share_hashes(engine: Any) -> None:
 
 
 def _has_more_than_tokens(request: Any) -> bool:
-    """Whether the hashes depend on more than the tokens: an adapter, images or embeddings."""
-    return bool(request.lora_request or request.mm_features) or request.prompt_embeds is not None
+    """Whether the hashes depend on more than the tokens: on images or embeddings."""
+    return bool(request.mm_features) or request.prompt_embeds is not None

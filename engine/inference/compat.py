@@ -35,6 +35,8 @@ Part = Literal[
     "server",
     "shared_prefix",
     "flash_attention",
+    "adapters",
+    "cpu_adapters",
 ]
 """The tables of ``hooks.toml``, which says when each is used."""
 

@@ -12,8 +12,10 @@ Does not cover what is asked, or what becomes of a child: ``engine.loop``.
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Self
 
@@ -58,6 +60,7 @@ class Decoder:
         self._notify = notify
         self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()  # None: the end
         self._finished: SimpleQueue[list[tuple[int, Generation]]] = SimpleQueue()  # by step
+        self._adopted: SimpleQueue[tuple[int, float]] = SimpleQueue()
         self._error: BaseException | None = None
         self._in_flight = 0
         self._calls: dict[int, _Call] = {}  # the thread's own
@@ -78,6 +81,7 @@ class Decoder:
         token_ids: Sequence[int],
         sampling: Sequence[Sampling],
         is_over: IsOver,
+        adapter: int = 0,
     ) -> None:
         """Begin to decode the children of a prompt.
 
@@ -88,14 +92,33 @@ class Decoder:
             sampling: of each child.
             is_over: called at each new line with the text that a child has so far; if it returns
                 True, the child is aborted.
+            adapter: version of the adapter, adopted before; 0 for the model itself.
         """
 
         def begin() -> None:
-            fan = self._model.fanout(token_ids=token_ids, sampling=sampling)
+            fan = self._model.fanout(token_ids=token_ids, sampling=sampling, adapter=adapter)
             self._calls[call] = _Call(fan=fan, iteration=iteration, is_over=is_over)
 
         self._in_flight += len(sampling)
         self._commands.put(begin)
+
+    def adopt(self, version: int, folder: Path) -> None:
+        """Let the model load a version of the adapter, for the calls submitted after this.
+
+        If it can't be loaded, that ends the thread.
+        """
+
+        def load() -> None:
+            began = time.perf_counter()
+            self._model.adopt(version, folder)
+            self._adopted.put((version, 1e3 * (time.perf_counter() - began)))
+            self._notify()
+
+        self._commands.put(load)
+
+    def adopted(self) -> list[tuple[int, float]]:
+        """Return the versions loaded since the last time, each with the milliseconds it took."""
+        return [self._adopted.get() for _ in range(self._adopted.qsize())]
 
     def abort(self, call: int) -> None:
         """End all children of a call; they come from `completed` with what they have."""

@@ -17,12 +17,12 @@ from typing import Any
 from safetensors import SafetensorError
 
 from engine.core import UserError
-from engine.inference import compat, shared_prefix
+from engine.inference import adapters, compat, shared_prefix
 from engine.inference.environment import is_cpu_build
 from engine.inference.limits import MOST_AT_ONCE, MOST_ON_GPU, cpu_limits, gpu_limits
 from engine.inference.memory_plan import MemoryPlan, plan_memory
 from engine.inference.shape import read_shape
-from engine.settings import ModelSettings
+from engine.settings import LearningSettings, ModelSettings
 
 # Tokens that are stored together outside the engine: each chunk is a file there.
 _CPU_CHUNK_TOKENS = 64
@@ -46,8 +46,12 @@ DRAFTS = ("speculative_config", "spec_method", "spec_model", "spec_tokens")
 """Fields for drafts of tokens."""
 
 
-def check_engine_options(options: Mapping[str, Any]) -> None:
+def check_engine_options(options: Mapping[str, Any], *, learns: bool = False) -> None:
     """Check that each key is a field of `vllm.EngineArgs` that is the user's to give.
+
+    Args:
+        options: by name.
+        learns: whether the model learns, which takes more fields.
 
     Raises:
         UserError: one is not; the message names it.
@@ -55,27 +59,38 @@ def check_engine_options(options: Mapping[str, Any]) -> None:
     from vllm import EngineArgs
 
     fields = [field.name for field in dataclasses.fields(EngineArgs)]
+    owned = {**OWNED, **(adapters.OWNED if learns else {})}
     for key in options:
         if key not in fields:
-            close = difflib.get_close_matches(key, sorted({*fields} - {*OWNED}), n=1)
+            close = difflib.get_close_matches(key, sorted({*fields} - {*owned}), n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise UserError(f"model.engine.{key}: vLLM's EngineArgs has no such field{hint}")
-        if key in OWNED:
-            raise UserError(f"model.engine.{key} can't be given: {OWNED[key]}")
+        if key in owned:
+            raise UserError(f"model.engine.{key} can't be given: {owned[key]}")
         if key in DRAFTS and is_cpu_build():
             # What stands in for a Triton kernel there leaves the temperatures out (vLLM 0.32,
             # vllm/utils/cpu_triton_utils.py), so that sampled tokens are noise.
             raise UserError(f"model.engine.{key} can't be given: vLLM can't draft on a CPU")
 
 
-def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
+def engine_args(
+    *, settings: ModelSettings, folder: str, seed: int, learning: LearningSettings | None = None
+) -> Any:
     """Return what vLLM's engine is made with.
+
+    Args:
+        settings: the model's.
+        folder: the weights.
+        seed: of the engine.
+        learning: what the model learns by; None, like the method ``none``, where it does not.
 
     Raises:
         UserError: the installed vLLM is one that the engine can't use, ``settings.engine`` has
-            a key that it can't have, or the model's configuration can't be read.
+            a key that it can't have, the model's configuration can't be read, or the trainer
+            leaves no memory.
     """
     compat.check("engine")
+    learning = learning if learning and learning.method != "none" else None
     from vllm import EngineArgs
     from vllm.platforms import current_platform
 
@@ -95,23 +110,35 @@ def engine_args(*, settings: ModelSettings, folder: str, seed: int) -> Any:
         common |= {"enforce_eager": True, "enable_chunked_prefill": False}
         limits = cpu_limits(settings)
     else:
+        settings = _beside_trainer(settings, learning)
         common["gpu_memory_utilization"] = settings.gpu_memory_utilization
         is_hopper = current_platform.is_device_capability_family(90)
         if settings.shared_prefix == "auto" and is_hopper:
             common["attention_backend"] = shared_prefix.register()
         limits = gpu_limits(settings, read_shape(Path(folder)), memory=_gpu_memory())
-    check_engine_options(settings.engine)
+    check_engine_options(settings.engine, learns=learning is not None)
+    if learning is not None:
+        adapters.check_adapters(on_cpu=on_cpu)
+        common |= adapters.adapter_args(learning, folder=Path(folder))
     return EngineArgs(**{**common, **dataclasses.asdict(limits), **settings.engine})
 
 
-def plan_of(settings: ModelSettings, folder: Path) -> MemoryPlan | None:
+def plan_of(
+    settings: ModelSettings, folder: Path, *, learning: LearningSettings | None = None
+) -> MemoryPlan | None:
     """Return where the GPU's memory goes with a model; None on a CPU.
 
+    Args:
+        settings: the model's.
+        folder: the weights.
+        learning: what the model learns by; None, like the method ``none``, where it does not.
+
     Raises:
-        UserError: the model's configuration can't be read.
+        UserError: the model's configuration can't be read, or the trainer leaves no memory.
     """
     if is_cpu_build():
         return None
+    settings = _beside_trainer(settings, learning)
     shape, memory = read_shape(folder), _gpu_memory()
     limits = gpu_limits(settings, shape, memory=memory)
     return plan_memory(
@@ -121,6 +148,25 @@ def plan_of(settings: ModelSettings, folder: Path) -> MemoryPlan | None:
         sequences=limits.max_num_seqs,
         block_size=limits.block_size,
     )
+
+
+def _beside_trainer(settings: ModelSettings, learning: LearningSettings | None) -> ModelSettings:
+    """Return the settings with a share of the GPU's memory that leaves the trainer its own.
+
+    Raises:
+        UserError: nothing is left.
+    """
+    if learning is None or learning.method == "none":
+        return settings
+    memory, share = _gpu_memory(), settings.gpu_memory_utilization
+    left = share - learning.memory_gb * 2**30 / memory
+    if left <= 0:
+        raise UserError(
+            f"learning.memory_gb={learning.memory_gb:g} leaves nothing for the model of the "
+            f"{share:.0%} of the GPU's {memory / 2**30:.0f} GiB that "
+            "model.gpu_memory_utilization gives; lower it"
+        )
+    return dataclasses.replace(settings, gpu_memory_utilization=left)
 
 
 def most_at_once(settings: ModelSettings) -> int:

@@ -52,6 +52,9 @@ class FanOut:
         token_ids: list[int],
         sampling: Sequence[Sampling],
         truncation: Truncation,
+        adapter: Any = None,
+        salt: str | None = None,
+        learns: bool = False,
     ) -> None:
         """Hand the requests to the engine.
 
@@ -62,6 +65,9 @@ class FanOut:
             token_ids: the prompt.
             sampling: of each child.
             truncation: of all children.
+            adapter: vLLM's name of the one that they are sampled from; None for the model itself.
+            salt: of the prefix cache, where the prompt's keys and values are the adapter's own.
+            learns: whether the children have log-probabilities.
         """
         from vllm.inputs import tokens_input
 
@@ -73,8 +79,9 @@ class FanOut:
         self._finished: list[Generation] = []
         self._seconds = dict.fromkeys(self._running, 0.0)
         for request_id, each in zip(self._running, sampling, strict=True):
-            params = sampling_params(each, truncation)
-            engine.add_request(request_id, tokens_input(token_ids), params)
+            params = sampling_params(each, truncation, learns=learns)
+            prompt = tokens_input(token_ids, cache_salt=salt)
+            engine.add_request(request_id, prompt, params, lora_request=adapter)
 
     def __iter__(self) -> Iterator[Generation]:
         """Step until every child was handed out."""
@@ -142,8 +149,17 @@ class FanOut:
                 prompt_tokens=self._prompt_tokens if output else 0,
                 cached_prompt_tokens=(output.num_cached_tokens or 0) if output else 0,
                 llm_seconds=self._seconds[request_id],
+                logprobs=_logprobs(completion),
             )
         )
+
+
+def _logprobs(completion: Any) -> tuple[float, ...]:
+    """Return the log-probability of each token; empty if they were not asked for."""
+    if completion is None or completion.logprobs is None:
+        return ()
+    count = len(completion.token_ids)
+    return tuple(completion.logprobs.logprobs[:count])
 
 
 def truncation(settings: ModelSettings, folder: Path) -> Truncation:
@@ -160,8 +176,8 @@ def truncation(settings: ModelSettings, folder: Path) -> Truncation:
     )
 
 
-def sampling_params(sampling: Sampling, truncation: Truncation) -> Any:
-    """Return what vLLM is told of one child."""
+def sampling_params(sampling: Sampling, truncation: Truncation, *, learns: bool = False) -> Any:
+    """Return what vLLM is told of one child; ``learns`` asks for its log-probabilities."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
@@ -180,4 +196,6 @@ def sampling_params(sampling: Sampling, truncation: Truncation) -> Any:
         max_tokens=sampling.max_tokens,
         logit_bias=dict.fromkeys(sampling.banned, _BANNED) or None,
         structured_outputs=form,
+        logprobs=0 if learns else None,  # of the sampled token alone
+        flat_logprobs=learns,
     )

@@ -18,14 +18,15 @@ from typing import Any
 
 from engine.core import ChatFrame, UserError
 from engine.inference import compat
+from engine.inference.adapters import Adapters
 from engine.inference.block_hashes import share_hashes
 from engine.inference.engine_options import engine_args, told_what_to_change
-from engine.inference.fanout import FanOut, truncation
+from engine.inference.fanout import FanOut, Truncation, truncation
 from engine.inference.kv_server import KVTransfer
 from engine.inference.model import EngineLoad, Sampling
 from engine.inference.number_format import in_its_format
 from engine.inference.streams import EngineStream
-from engine.settings import ModelSettings
+from engine.settings import LearningSettings, ModelSettings
 
 _MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
 _FREE_SECONDS = 10.0  # in which blocks are freed that no request holds any more
@@ -42,6 +43,7 @@ class LanguageModel:
         folder: str | Path,
         seed: int,
         kv_transfer: KVTransfer | None = None,
+        learning: LearningSettings | None = None,
     ) -> None:
         """Load the model and its tokenizer.
 
@@ -51,20 +53,26 @@ class LanguageModel:
             seed: of the engine; each child has its own seed besides.
             kv_transfer: where KV is kept outside the engine; None for nowhere. If that fails,
                 now or later, the engine goes on without.
+            learning: whether there are adapters, and log-probabilities; None, like the method
+                ``none``, for neither.
 
         Raises:
             UserError: the model can't be loaded, or the installed vLLM or LMCache is one that the
                 engine can't use; the message names it and what to do.
         """
+        learning = None if learning is None or learning.method == "none" else learning
         settings = in_its_format(settings, folder=Path(folder))
         self._counter = _load_counter()
         with told_what_to_change(settings, folder):
-            args = engine_args(settings=settings, folder=str(folder), seed=seed)
+            args = engine_args(settings=settings, folder=str(folder), seed=seed, learning=learning)
             args.kv_transfer_config = _kv_transfer_config(kv_transfer)
             self._engine = _load(args, self._counter)
         self._stream = EngineStream(self._engine)
         share_hashes(self._engine)
-        self._truncation = truncation(settings, Path(folder))
+        self._adapters: Adapters | None = None
+        if learning is not None:
+            self._adapters = Adapters(self._engine, learning=learning, folder=Path(folder))
+        self._truncation = Truncation() if learning else truncation(settings, Path(folder))
         self._thinks = settings.thinking
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
         self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
@@ -117,17 +125,42 @@ class LanguageModel:
             raise UserError("the model's chat template does not show every message as it is")
         return ChatFrame(opening=opening, closing=closing, turn=turn)
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> FanOut:
+    def adopt(self, version: int, folder: Path) -> None:
+        """Load a version of the adapter, in peft's format, between two steps.
+
+        What is under way ends on the version that it began with. The folder has to stay as long as
+        the version may be asked for.
+
+        Raises:
+            ValueError: it can't be loaded, or nothing learns.
+        """
+        if self._adapters is None:
+            raise ValueError("the model was loaded without learning, so it takes no adapter")
+        self._stream.enter()
+        self._adapters.adopt(version, folder)
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> FanOut:
         """Ask for one child per entry of ``sampling``, all from one prompt.
 
         All requests enter the same engine step, so the prompt is prefilled once.
 
+        Args:
+            token_ids: the prompt.
+            sampling: of each child.
+            adapter: version of the adapter; 0 for the model itself.
+
         Raises:
-            ValueError: the prompt and the longest completion exceed ``max_model_len``.
+            ValueError: the prompt and the longest completion exceed ``max_model_len``, or the
+                version was not adopted.
         """
         longest = len(token_ids) + max(each.max_tokens for each in sampling)
         if longest > self.max_model_len:
             raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
+        if adapter and self._adapters is None:
+            raise ValueError("the model was loaded without learning, so it has no adapter")
+        named, salt = self._adapters.of(adapter) if self._adapters else (None, None)
         self._calls += 1
         self._stream.enter()
         fan = FanOut(
@@ -137,6 +170,9 @@ class LanguageModel:
             token_ids=list(token_ids),
             sampling=sampling,
             truncation=self._truncation,
+            adapter=named,
+            salt=salt,
+            learns=self._adapters is not None,
         )
         self._fans.append(fan)
         return fan

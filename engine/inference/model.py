@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from engine.core import ChatFrame, Generation
@@ -58,7 +59,7 @@ class Children(Protocol):
 
 
 class Model(Protocol):
-    """A model. One thread calls `fanout`, `step` and abort; any other may call the rest."""
+    """A model. One thread calls `fanout`, `adopt`, `step`, abort; any other may call the rest."""
 
     max_model_len: int
     """The longest prompt plus completion, in tokens."""
@@ -75,8 +76,28 @@ class Model(Protocol):
             UserError: the model takes none.
         """
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> Children:
-        """Ask for one child per entry of ``sampling``, all from one prompt."""
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> Children:
+        """Ask for one child per entry of ``sampling``, all from one prompt.
+
+        Args:
+            token_ids: the prompt.
+            sampling: of each child.
+            adapter: version of the adapter that they are sampled from; 0 for the model itself.
+
+        Raises:
+            ValueError: the version was not adopted.
+        """
+
+    def adopt(self, version: int, folder: Path) -> None:
+        """Load a version of the adapter from a folder, between two steps.
+
+        What is under way ends on the version that it began with.
+
+        Raises:
+            ValueError: it can't be loaded.
+        """
 
     def step(self) -> None:
         """Run the engine for one step."""

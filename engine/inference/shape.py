@@ -97,6 +97,16 @@ def read_shape(folder: Path) -> ModelShape:
         raise UserError(f"{path} can't be read as a model's configuration: {said}") from error
 
 
+def count_layers(folder: Path) -> int:
+    """Return how many blocks the model in a folder has.
+
+    Raises:
+        UserError: as `read_shape`.
+    """
+    shape = read_shape(folder)
+    return shape.attention_layers + shape.state_layers
+
+
 def _layers(text: Mapping[str, Any]) -> tuple[int, int]:
     """Return how many layers keep KV, and how many a state."""
     count = int(text["num_hidden_layers"])

@@ -12,6 +12,7 @@ temperature alone. What it finds is what chance finds.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 
 from engine.core import ChatFrame, Generation, UserError
 from engine.inference import EngineLoad, Sampling
@@ -104,18 +105,31 @@ class MutationModel:
         """
         raise UserError("model=mutation reads programs, no messages; use operator mutation")
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> MutationFanOut:
+    def adopt(self, version: int, folder: Path) -> None:
+        """Refuse.
+
+        Raises:
+            ValueError: always: there is nothing to adapt.
+        """
+        raise ValueError("a mutation takes no adapter")
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> MutationFanOut:
         """Ask for one child per entry of ``sampling``, all mutations of one program.
 
         Raises:
             ValueError: the program and the longest child exceed ``max_model_len``, or a child is to
-                follow stop strings, bans, a grammar or a schema, of which a mutation knows nothing.
+                follow stop strings, bans, a grammar, a schema or an adapter, of which a mutation
+                knows nothing.
         """
         longest = len(token_ids) + max(each.max_tokens for each in sampling)
         if longest > self.max_model_len:
             raise ValueError(f"{longest} tokens exceed the model's {self.max_model_len}")
         if any(each.stop or each.banned or each.grammar or each.schema for each in sampling):
             raise ValueError("a mutation follows no stop strings, bans, grammar or schema")
+        if adapter:
+            raise ValueError("a mutation takes no adapter")
         fan = MutationFanOut(token_ids=token_ids, sampling=sampling, syntax=self._syntax)
         self._fans.append(fan)
         return fan

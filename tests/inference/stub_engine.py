@@ -47,7 +47,9 @@ class StubEngine:
     def get_tokenizer(self) -> Any:
         return self.tokenizer
 
-    def add_request(self, request_id: str, prompt: Any, params: Any) -> None:
+    def add_request(
+        self, request_id: str, prompt: Any, params: Any, *, lora_request: Any = None
+    ) -> None:
         self.note("add")
         self.params[request_id] = params
         self.running.append(request_id)
@@ -60,7 +62,7 @@ class StubEngine:
 
     def step(self) -> list[Any]:
         self.note("step")
-        text = SimpleNamespace(text="done", token_ids=[1], finish_reason="stop")
+        text = SimpleNamespace(text="done", token_ids=[1], finish_reason="stop", logprobs=None)
         outputs = [
             SimpleNamespace(request_id=each, finished=True, outputs=[text], num_cached_tokens=0)
             for each in self.running

@@ -237,13 +237,22 @@ class TableModel:
 
     def __init__(self, *, error: BaseException | None = None) -> None:
         self.fans: list[TableFan] = []
+        self.adapters: list[int] = []
+        self.versions: list[int] = []
         self.steps = 0
         self._in_step = threading.Event()
         self.go = threading.Event()
         self.go.set()
         self._error = error
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> Any:
+    def adopt(self, version: int, folder: Path) -> None:
+        if not folder.exists():
+            raise ValueError(f"no adapter in {folder}")
+        self.versions.append(version)
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> Any:
         if not token_ids:
             raise ValueError("0 tokens are no prompt")
         fan = TableFan(
@@ -252,6 +261,7 @@ class TableModel:
             encode=lambda text: [7] * text.count("\n"),
         )
         self.fans.append(fan)
+        self.adapters.append(adapter)
         return fan
 
     def await_step(self) -> None:
@@ -370,3 +380,31 @@ def test_each_step_is_on_the_timeline_for_the_first_of_its_iterations(tmp_path: 
     assert len(spans) == table.steps
     numbers = [each.args["iteration"] for each in spans]
     assert set(numbers) == {39, 40} and numbers.count(39) == 2  # as long as its child had lines
+
+
+def test_a_version_is_loaded_before_the_calls_that_ask_for_it(
+    timeline: Timeline, tmp_path: Path
+) -> None:
+    bell, table = Bell(), TableModel()
+    with Decoder(model=table, timeline=timeline, notify=bell.rung.set) as decoder:
+        decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(3), is_over=never)
+        decoder.adopt(1, tmp_path)
+        decoder.adopt(2, tmp_path)
+        decoder.submit(2, iteration=1, token_ids=[1], sampling=lines(3), is_over=never, adapter=2)
+        bell.collect(decoder, 2)
+        loaded = decoder.adopted()
+        assert decoder.adopted() == []
+    assert [version for version, _ in loaded] == table.versions == [1, 2]
+    assert all(milliseconds >= 0 for _, milliseconds in loaded)
+    assert table.adapters == [0, 2]
+
+
+def test_a_version_that_cannot_be_loaded_is_said_where_children_are_awaited(
+    timeline: Timeline, tmp_path: Path
+) -> None:
+    bell = Bell()
+    with Decoder(model=TableModel(), timeline=timeline, notify=bell.rung.set) as decoder:
+        decoder.adopt(1, tmp_path / "nowhere")
+        assert bell.rung.wait(SECONDS)
+        with pytest.raises(ValueError, match="no adapter in"):
+            decoder.completed()

@@ -60,7 +60,12 @@ class Model:
     def load(self) -> EngineLoad:
         return EngineLoad(waiting=0, kv_usage=0.0)
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> TableFan:
+    def adopt(self, version: int, folder: Path) -> None:
+        raise ValueError("a stand-in takes no adapter")
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> TableFan:
         (one,) = sampling  # all children of a call have one completion
         assert one.schema is not None
         self.asked.append(one)

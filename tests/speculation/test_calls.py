@@ -51,7 +51,12 @@ class Model:
     def load(self) -> EngineLoad:
         return EngineLoad(waiting=0, kv_usage=0.0)
 
-    def fanout(self, *, token_ids: Sequence[int], sampling: Sequence[Sampling]) -> TableFan:
+    def adopt(self, version: int, folder: Path) -> None:
+        raise ValueError("a stand-in takes no adapter")
+
+    def fanout(
+        self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0
+    ) -> TableFan:
         fan = TableFan(
             prompt_tokens=len(token_ids),
             answers=[f"```python\ndef f(x):\n    return x * {each.seed}\n```" for each in sampling],
