@@ -1,0 +1,110 @@
+"""The adapter: which linear layers it changes, and its file in peft's format.
+
+LoRA (Hu et al., arXiv 2106.09685): a linear layer's output gets ``scale * B A x`` added. B begins
+at 0, so a new adapter is the model itself.
+
+An adapter on the last block's queries, output and MLP changes no key and no value, because the
+last block's K and V are made from what the blocks before it put out. So the KV cache of a prompt
+stays right under every version.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from engine.core import UserError
+from engine.settings import LearningSettings
+
+_WEIGHTS = "adapter_model.safetensors"
+_KEEPING = ("q_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+_ALL = (*_KEEPING, "k_proj", "v_proj")
+_ALPHA = 2  # times the rank: the usual scale
+
+
+def load_model(weights: Path, *, dtype: torch.dtype, device: str) -> Any:
+    """Return a model in transformers' form that is not trained itself.
+
+    Raises:
+        UserError: its weights are quantised, or can't be read.
+    """
+    from transformers import AutoModelForCausalLM
+
+    try:
+        config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
+        if config.get("quantization_config"):
+            raise UserError(
+                f"the model in {weights} is quantised and can't be trained; give model.path a "
+                "folder with its bf16 weights, or learning=none"
+            )
+        model = AutoModelForCausalLM.from_pretrained(weights, dtype=dtype, local_files_only=True)
+    except (OSError, ValueError, SafetensorError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"the model in {weights} can't be trained: {reason}; give model.path a folder with "
+            "weights in Hugging Face's layout, or learning=none"
+        ) from error
+    return model.to(device).eval().requires_grad_(False)
+
+
+def attach(model: Any, settings: LearningSettings, *, seed: int) -> Any:
+    """Return the model with a new adapter, whose parameters are in float32.
+
+    Raises:
+        UserError: the model has no layer that the adapter could change.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    blocks = int(model.config.num_hidden_layers)
+    is_last = settings.adapter == "last_block"
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=_ALPHA * settings.rank,
+        lora_dropout=0.0,
+        target_modules=list(_KEEPING if is_last else _ALL),
+        layers_to_transform=[blocks - 1] if is_last else None,
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            return get_peft_model(model, config)
+        except ValueError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise UserError(
+                f"no adapter fits the model: {reason}; use learning=none or another model"
+            ) from error
+
+
+def save_adapter(model: Any, folder: Path) -> None:
+    """Write the adapter's configuration and weights, as peft's and vLLM's readers take them."""
+    from peft import get_peft_model_state_dict
+
+    model.peft_config["default"].save_pretrained(str(folder))
+    state = get_peft_model_state_dict(model)
+    save_file(
+        {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()},
+        folder / _WEIGHTS,
+        metadata={"format": "pt"},
+    )
+
+
+def load_adapter(model: Any, folder: Path) -> None:
+    """Take an adapter's weights from a folder that `save_adapter` wrote.
+
+    Raises:
+        UserError: it can't be read, or is of another shape.
+    """
+    from peft import set_peft_model_state_dict
+
+    try:
+        state = load_file(folder / _WEIGHTS)
+        set_peft_model_state_dict(model, state)
+    except (OSError, SafetensorError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"the adapter in {folder} can't be read: {reason}; use the settings it was made with"
+        ) from error

@@ -1,0 +1,216 @@
+"""Many prompts and answers as one row of tokens, in which each distinct start stands once.
+
+The prompts of an update begin alike (the task, the parent), siblings have the whole prompt in
+common, and many answers begin alike or are equal. So they are laid out as a tree: a token's
+ancestors are what stood before it. Linear layers see one long row. Attention goes window by window:
+a window's queries see the window's keys where its mask lets them.
+
+Covers: the layout. Does not cover the computation: ``network.py``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Window:
+    """Queries that share their keys.
+
+    Attributes:
+        rows: places of the queries in the row of tokens, shape (n,).
+        keys: places of the keys, in the order of their positions, shape (m,).
+        mask: which key a query sees, shape (n, m).
+    """
+
+    rows: torch.Tensor
+    keys: torch.Tensor
+    mask: torch.Tensor
+
+    def to(self, device: str) -> "Window":
+        """Return it on another device."""
+        return Window(
+            rows=self.rows.to(device), keys=self.keys.to(device), mask=self.mask.to(device)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Pack:
+    """The row of tokens.
+
+    Attributes:
+        ids: its T tokens.
+        positions: of each in its own sequence, shape (T,).
+        windows: for all tokens, in their order.
+        asked: for the tokens that predict a token of an answer, one window a prompt.
+        places: for each answer, which of the asked tokens (numbered through all windows) predicts
+            each of its tokens. All first tokens of a prompt's answers are predicted at one place.
+    """
+
+    ids: torch.Tensor
+    positions: torch.Tensor
+    windows: tuple[Window, ...]
+    asked: tuple[Window, ...]
+    places: tuple[torch.Tensor, ...]
+
+    def to(self, device: str) -> "Pack":
+        """Return it on another device; `places` stay where they are."""
+        return replace(
+            self,
+            ids=self.ids.to(device),
+            positions=self.positions.to(device),
+            windows=tuple(window.to(device) for window in self.windows),
+            asked=tuple(window.to(device) for window in self.asked),
+        )
+
+
+def pack(sequences: Sequence[tuple[Tokens, Tokens]]) -> Pack:
+    """Lay prompts and answers out.
+
+    Args:
+        sequences: prompt and answer of each; both have at least one token.
+    """
+    row = _Row()
+    prompts = sorted({prompt for prompt, _ in sequences})
+    ends = dict(row.prompts(prompts))
+    answers: dict[Tokens, list[int]] = {prompt: [] for prompt in prompts}
+    for index, (prompt, _) in enumerate(sequences):
+        answers[prompt].append(index)
+    asked, places, asked_tokens = [], {}, 0
+    for prompt in prompts:
+        window, each = row.answers(ends[prompt], [sequences[index][1] for index in answers[prompt]])
+        asked.append(window)
+        for index, rows in zip(answers[prompt], each, strict=True):
+            places[index] = torch.tensor(rows) + asked_tokens
+        asked_tokens += len(window.rows)
+    return Pack(
+        ids=torch.tensor(row.ids),
+        positions=torch.tensor(row.positions),
+        windows=tuple(row.windows),
+        asked=tuple(asked),
+        places=tuple(places[index] for index in range(len(sequences))),
+    )
+
+
+def split(
+    sequences: Sequence[tuple[Tokens, Tokens]], *, most_tokens: int, shares: bool
+) -> Iterator[tuple[int, ...]]:
+    """Share sequences out to packs, so that no pack has many more tokens than ``most_tokens``.
+
+    Args:
+        sequences: prompt and answer of each.
+        most_tokens: of a pack with more than one prompt.
+        shares: whether siblings' prompt is computed once; then they stay together. What prompts
+            have in common is not counted.
+
+    Yields:
+        indices of the sequences of one pack; at least one.
+    """
+    together: dict[tuple[Tokens, int], list[int]] = {}
+    for index, (prompt, _) in enumerate(sequences):
+        together.setdefault((prompt, 0 if shares else index), []).append(index)
+    chosen: list[int] = []
+    tokens = 0
+    for (prompt, _), indices in sorted(together.items()):  # those that begin alike are neighbours
+        more = len(prompt) + sum(len(sequences[index][1]) for index in indices)
+        if chosen and tokens + more > most_tokens:
+            yield tuple(chosen)
+            chosen, tokens = [], 0
+        chosen += indices
+        tokens += more
+    if chosen:
+        yield tuple(chosen)
+
+
+class _Row:
+    """The row while it is written."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.positions: list[int] = []
+        self.windows: list[Window] = []
+
+    def prompts(
+        self, prompts: Sequence[Tokens], path: Tokens = ()
+    ) -> Iterator[tuple[Tokens, Tokens]]:
+        """Write sorted distinct prompts that begin alike up to ``path``.
+
+        Yields:
+            each prompt, and the places of its tokens.
+        """
+        start = len(path)
+        for group in _by_token(prompts, start):
+            stop = _alike(group[0], group[-1])
+            here = path + self._write(group[0][start:stop], start)
+            self._window(here[start:], here, _causal(stop - start, stop))
+            if len(group[0]) == stop:
+                yield group[0], here
+                group = group[1:]
+            yield from self.prompts(group, here)
+
+    def answers(self, path: Tokens, answers: Sequence[Tokens]) -> tuple[Window, list[list[int]]]:
+        """Write the answers to the prompt at ``path``, without tokens that predict nothing.
+
+        Returns:
+            the window of what predicts, and for each answer which of it predicts each token: 0 is
+            the prompt's end.
+        """
+        children: dict[
+            tuple[int, int], int
+        ] = {}  # (node, token) to node; node 0 is the prompt's end
+        parents, depths, tokens, places = [-1], [0], [0], []
+        for answer in answers:
+            place = [0]
+            for token in answer[:-1]:
+                node = children.setdefault((place[-1], token), len(parents))
+                if node == len(parents):
+                    parents.append(place[-1])
+                    depths.append(depths[place[-1]] + 1)
+                    tokens.append(token)
+                place.append(node)
+            places.append(place)
+        count = len(parents)
+        own = torch.eye(count, dtype=torch.bool)
+        for node in range(1, count):
+            own[node] |= own[parents[node]]
+        mask = torch.cat([torch.ones(count, len(path) - 1, dtype=torch.bool), own], dim=1)
+        rows = tuple(range(len(self.ids), len(self.ids) + count - 1))
+        self.ids += tokens[1:]
+        self.positions += [len(path) - 1 + depth for depth in depths[1:]]
+        if rows:
+            self._window(rows, path + rows, mask[1:])
+        keys = torch.tensor(path + rows)
+        return Window(rows=keys[len(path) - 1 :], keys=keys, mask=mask), places
+
+    def _write(self, tokens: Tokens, position: int) -> Tokens:
+        place = len(self.ids)
+        self.ids += tokens
+        self.positions += range(position, position + len(tokens))
+        return tuple(range(place, len(self.ids)))
+
+    def _window(self, rows: Tokens, keys: Tokens, mask: torch.Tensor) -> None:
+        window = Window(rows=torch.tensor(rows), keys=torch.tensor(keys), mask=mask)
+        self.windows.append(window)
+
+
+def _by_token(prompts: Sequence[Tokens], place: int) -> Iterable[list[Tokens]]:
+    groups: dict[int, list[Tokens]] = {}
+    for prompt in prompts:
+        groups.setdefault(prompt[place], []).append(prompt)
+    found: Mapping[int, list[Tokens]] = groups
+    return found.values()
+
+
+def _alike(first: Tokens, last: Tokens) -> int:
+    """Return with how many equal tokens two prompts begin."""
+    for place, (one, other) in enumerate(zip(first, last, strict=False)):
+        if one != other:
+            return place
+    return min(len(first), len(last))
+
+
+def _causal(queries: int, keys: int) -> torch.Tensor:
+    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)

@@ -1,0 +1,298 @@
+"""The trainer: groups of children in, an adapter out.
+
+Covers: the steps, their safety, saving and going on. What children are worth to each other is
+``advantages.py``; how their tokens are computed, ``batch.py`` and ``network.py``.
+
+A step is taken back, adapter and optimizer, to where it began if its gradient is not finite or if
+the new adapter is too far from the model itself. If the entropy or the share of new children has
+collapsed, which several steps brought about, the adapter goes back to the oldest of the last four
+steps' beginnings, and the optimizer, whose momentum led there, begins anew.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.core import SampledFrom, UserError
+from engine.learning.adapter import load_adapter, save_adapter
+from engine.learning.advantages import advantages
+from engine.learning.batch import Batch, batches
+from engine.learning.collapse import Collapse
+from engine.learning.expert import Example, Examples
+from engine.learning.group import Answer, Group
+from engine.learning.learner import Learner
+from engine.learning.loss import token_losses
+from engine.learning.masks import Masks
+from engine.learning.network import Network
+from engine.learning.refit import Refit
+from engine.learning.step import Step, plain_step
+from engine.settings import LearningSettings
+
+_STATE = "trainer.pt"
+_KEPT = 4  # adapters that steps began with
+
+
+class Trainer:
+    """Owns the model that is trained, its adapter and the optimizer."""
+
+    def __init__(
+        self,
+        *,
+        weights: Path,
+        settings: LearningSettings,
+        seed: int,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.bfloat16,
+    ) -> None:
+        """Load the model; its adapter is new, and so the model itself.
+
+        Args:
+            weights: folder in Hugging Face's layout.
+            settings: of the run.
+            seed: of the new adapter, and of what is drawn by chance.
+            device: ``cpu`` or ``cuda``.
+            dtype: of the model's weights; the adapter's are float32.
+
+        Raises:
+            UserError: the model can't be trained; the message says why and what to do.
+        """
+        if device == "cuda":
+            whole = torch.cuda.get_device_properties(0).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, settings.memory_gb * 2**30 / whole))
+        self._settings = settings
+        self._network = Network(
+            weights=weights, settings=settings, seed=seed, device=device, dtype=dtype
+        )
+        self._masks = Masks(weights=weights, vocabulary=len(self._network.head))
+        self._learner = Learner(self._network.parameters, settings)
+        self._new = self._learner.parameters()
+        self._collapse = Collapse()
+        self._earlier: deque[tuple[int, tuple[torch.Tensor, ...]]] = deque(maxlen=_KEPT)
+        self._examples = Examples()
+        self._refit = Refit(network=self._network, masks=self._masks, learner=self._learner)
+        self._random = torch.Generator().manual_seed(seed)
+
+    def step(self, groups: Sequence[Group], *, version: int, progress: float) -> Step:
+        """Learn from groups.
+
+        Args:
+            groups: at least one; groups without members are left out.
+            version: of the adapter that the trainer holds.
+            progress: share of the budget that is spent, from 0 to 1.
+        """
+        began = time.perf_counter()
+        groups = [group for group in groups if group.members]
+        step = self._guarded(groups, version=version, progress=progress)
+        self._masks.forget()
+        return replace(step, seconds=time.perf_counter() - began)
+
+    def logprobs(self, answers: Sequence[Answer]) -> list[torch.Tensor]:
+        """Return each answer's log-probabilities, of all its tokens, under the adapter.
+
+        Tokens that were no choice have 0; those from which on the grammar refuses it have NaN.
+        """
+        found = [torch.full((len(answer.token_ids),), torch.nan) for answer in answers]
+        for each, answer in zip(found, answers, strict=True):
+            each[: len(self._masks.supports(answer))] = 0.0
+        with torch.no_grad():
+            for batch in batches(answers, network=self._network, masks=self._masks):
+                values, _ = batch.compute(self._network)
+                places = zip(batch.owners.tolist(), batch.steps.tolist(), strict=True)
+                for (owner, place), value in zip(places, values.tolist(), strict=True):
+                    found[owner][place] = value
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write everything that a later step depends on; the adapter in peft's format."""
+        folder.mkdir(parents=True, exist_ok=True)
+        save_adapter(self._network.peft, folder)
+        state = {
+            "optimizer": self._learner.optimizer.state_dict(),
+            "collapse": self._collapse.state(),
+            "earlier": list(self._earlier),
+            "examples": [asdict(example) for example in self._examples],
+            "random": self._random.get_state(),
+        }
+        torch.save(state, folder / _STATE)
+
+    def load(self, folder: Path) -> None:
+        """Go on where `save` was called.
+
+        Raises:
+            UserError: the folder does not hold it, or another model's or other settings'.
+        """
+        load_adapter(self._network.peft, folder)
+        try:
+            state = torch.load(folder / _STATE, weights_only=True)
+            self._learner.begin_at(self._learner.parameters())
+            self._learner.optimizer.load_state_dict(state["optimizer"])
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise UserError(
+                f"the trainer's state in {folder} can't be read: {reason}; begin another run"
+            ) from error
+        self._collapse.restore(state["collapse"])
+        self._earlier = deque(state["earlier"], maxlen=_KEPT)
+        self._examples.restore(_example(each) for each in state["examples"])
+        self._random.set_state(state["random"])
+
+    def _guarded(self, groups: Sequence[Group], *, version: int, progress: float) -> Step:
+        """Make a step, and take it back if it went wrong."""
+        if not groups:
+            return Step(reward=0.0, version=version, skipped="there is no child to learn from")
+        step = plain_step(groups, version=version)
+        wrong = self._collapse.of_uniqueness(step.unique)
+        if wrong is None:
+            before = self._learner.moment()
+            if not self._earlier or self._earlier[-1][0] != version:
+                self._earlier.append((version, before.parameters))
+            learn = self._imitated if self._settings.method == "expert" else self._learned
+            step = learn(step, groups, version=version, progress=progress)
+            if step.skipped is not None:
+                return step
+            wrong = self._collapse.of_entropy(step.entropy)
+            if wrong is None:
+                bad = _badness(step, self._settings)
+                if bad is not None:
+                    self._learner.go_back(before)
+                    return replace(step, version=version, rolled_back=bad)
+                return step
+        return self._back(step, wrong, version=version)
+
+    def _back(self, step: Step, wrong: str, *, version: int) -> Step:
+        """Go back to the oldest adapter that is kept."""
+        earliest, parameters = self._earlier[0] if self._earlier else (version, self._new)
+        self._earlier.clear()
+        self._learner.begin_at(parameters)
+        self._collapse.forgive()
+        return replace(step, version=earliest, rolled_back=wrong)
+
+    def _learned(
+        self, step: Step, groups: Sequence[Group], *, version: int, progress: float
+    ) -> Step:
+        """Follow the gradient of the clipped loss (PACEvolve++ Eq. 6)."""
+        answers: list[Answer] = []
+        worth: list[float] = []
+        spreads: list[float] = []
+        for group in groups:
+            rewards = np.array([member.reward for member in group.members])
+            found = advantages(
+                self._settings.method, rewards, progress=progress, settings=self._settings
+            )
+            if found is None:
+                continue
+            spreads.append(float(found.std()))
+            for member, value in zip(group.members, found.tolist(), strict=True):
+                answers += member.answers
+                worth += [value] * len(member.answers)
+        if not spreads:
+            reason = "no group's rewards tell its children apart"
+            return replace(step, version=version, skipped=reason)
+        chosen = list(batches(answers, network=self._network, masks=self._masks))
+        if not chosen:
+            return replace(step, version=version, skipped="no token was a choice")
+        step = replace(step, spread=sum(spreads) / len(spreads))
+        return self._passes(step, chosen, torch.tensor(worth, dtype=torch.float32))
+
+    def _passes(self, step: Step, chosen: Sequence[Batch], worth: torch.Tensor) -> Step:
+        tokens = sum(len(batch.owners) for batch in chosen)
+        olds: list[torch.Tensor] = []
+        entropy = mismatch = clipped = 0.0
+        norm = 0.0
+        for number in range(self._settings.passes):
+            for index, batch in enumerate(chosen):
+                logprobs, entropies = batch.compute(self._network)
+                recorded = batch.recorded.to(logprobs.device)
+                if number == 0:
+                    olds.append(logprobs.detach())
+                    entropy += float(entropies.sum()) / tokens
+                    gaps = (logprobs.detach() - recorded).abs()
+                    mismatch += float(gaps.nan_to_num().sum()) / tokens
+                losses, cut = token_losses(
+                    logprobs,
+                    old=olds[index],
+                    recorded=recorded,
+                    advantages=worth[batch.owners].to(logprobs.device),
+                    settings=self._settings,
+                )
+                (losses.sum() / tokens).backward()  # type: ignore[no-untyped-call]
+                clipped += float(cut.sum()) / tokens / self._settings.passes
+            norm = max(norm, self._learner.step(), key=_largeness)
+        return replace(
+            step,
+            entropy=entropy,
+            mismatch=mismatch,
+            clip_share=clipped,
+            gradient_norm=norm,
+            tokens=tokens,
+            kl=self._divergence(chosen),
+        )
+
+    def _imitated(
+        self, step: Step, groups: Sequence[Group], *, version: int, progress: float
+    ) -> Step:
+        """Fit the model itself to the best children so far; see ``expert.py``."""
+        answers = [
+            answer for group in groups for member in group.members for answer in member.answers
+        ]
+        chosen = list(batches(answers, network=self._network, masks=self._masks))
+        self._examples.take(groups)
+        if not chosen or not list(self._examples):
+            return replace(step, version=version, skipped="there is no new valid child to imitate")
+        tokens = sum(len(batch.owners) for batch in chosen)
+        entropy = mismatch = 0.0
+        with torch.no_grad():
+            for batch in chosen:
+                logprobs, entropies = batch.compute(self._network)
+                gaps = (logprobs - batch.recorded.to(logprobs.device)).abs()
+                entropy += float(entropies.sum()) / tokens
+                mismatch += float(gaps.nan_to_num().sum()) / tokens
+        self._learner.begin_at(self._new)
+        norm, learned = self._refit.fit(
+            [answer for example in self._examples for answer in example.answers],
+            known=chosen,
+            generator=self._random,
+        )
+        return replace(
+            step,
+            entropy=entropy,
+            mismatch=mismatch,
+            gradient_norm=norm,
+            tokens=learned,
+            kl=self._divergence(chosen),
+        )
+
+    def _divergence(self, chosen: Sequence[Batch]) -> float:
+        """Return the tokens' mean divergence from the model itself, in nats."""
+        total = sum(float(batch.divergence(self._network).sum()) for batch in chosen)
+        return total / sum(len(batch.owners) for batch in chosen)
+
+
+def _badness(step: Step, settings: LearningSettings) -> str | None:
+    """Return why a step can't stand, or None."""
+    if not math.isfinite(step.gradient_norm):
+        return "the gradient is not finite"
+    if not math.isfinite(step.kl):
+        return "the new adapter's probabilities are not finite"
+    if step.kl > settings.most_kl:
+        return f"the new adapter is {step.kl:.3f} nats a token away, above {settings.most_kl:g}"
+    return None
+
+
+def _largeness(norm: float) -> float:
+    return norm if math.isfinite(norm) else math.inf
+
+
+def _example(state: dict[str, Any]) -> Example:
+    answers = tuple(
+        Answer(**{**answer, "sampled_from": SampledFrom(**answer["sampled_from"])})
+        for answer in state["answers"]
+    )
+    return Example(key=state["key"], worth=tuple(state["worth"]), answers=answers)

@@ -1,0 +1,77 @@
+"""Steps of the trainer on a tiny model."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.learning.group import Answer, Group
+from engine.learning.trainer import Trainer
+from engine.settings import LearningSettings
+
+Settings = Callable[..., LearningSettings]
+Groups = Callable[..., Group]
+
+
+def trainer(tiny: Path, settings: LearningSettings) -> Trainer:
+    return Trainer(weights=tiny, settings=settings, seed=0, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("adapter", ["last_block", "full"])
+def test_rewarded_answers_become_likelier(
+    tiny: Path, learning: Settings, group_of: Groups, adapter: str
+) -> None:
+    one = trainer(tiny, learning(adapter=adapter, learning_rate=3e-3))
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0, "gone": 0.0, "bat": 0.0})
+    answers = [member.answers[0] for member in group.members]
+    before = [each.sum() for each in one.logprobs(answers)]
+    steps = [one.step([group], version=number, progress=0.1) for number in range(5)]
+    after = [each.sum() for each in one.logprobs(answers)]
+    assert after[0] > before[0] + 0.1
+    assert max(after[index] - before[index] for index in (1, 3)) < 0
+    assert all(step.skipped is None and step.rolled_back is None for step in steps)
+    assert steps[0].tokens == 14
+    assert 0 < steps[0].kl < steps[-1].kl
+    assert steps[0].entropy > 0
+    assert steps[0].gradient_norm > 0
+    assert steps[0].clip_share == 0
+
+
+@pytest.mark.parametrize("method", ["mean_baseline", "expert"])
+def test_a_restored_trainer_goes_on_bit_for_bit(
+    tiny: Path, learning: Settings, group_of: Groups, tmp_path: Path, method: str
+) -> None:
+    settings = learning(method=method, learning_rate=3e-3)
+    groups = [
+        group_of(f"y{number} = ", {"a + b": 1.0, "a": 0.5, "b": 0.0, "c": -1.0})
+        for number in range(3)
+    ]
+    first = trainer(tiny, settings)
+    first.step(groups[:1], version=0, progress=0.1)
+    first.step(groups[1:2], version=1, progress=0.2)
+    first.save(tmp_path / "saved")
+    second = trainer(tiny, settings)
+    second.load(tmp_path / "saved")
+    ends = []
+    for name, one in (("first", first), ("second", second)):
+        one.step(groups[2:], version=2, progress=0.3)
+        one.save(tmp_path / name)
+        ends.append((tmp_path / name / "adapter_model.safetensors").read_bytes())
+    assert ends[0] == ends[1]
+
+
+def test_log_probabilities_do_not_depend_on_what_is_computed_beside(
+    tiny: Path, learning: Settings, answered: Callable[..., Answer]
+) -> None:
+    one = trainer(tiny, learning())
+    answers = [
+        answered("let x = ", "1 + y"),
+        answered("let x = ", "1 - y", temperature=0.5),
+        answered("let y", "!"),
+        answered("let x = 1", " + y"),
+    ]
+    together = one.logprobs(answers)
+    for answer, found in zip(answers, together, strict=True):
+        assert torch.allclose(one.logprobs([answer])[0], found, atol=1e-5)
+    assert torch.allclose(together[0][1:], together[3], atol=1e-5)
