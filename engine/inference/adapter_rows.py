@@ -48,8 +48,8 @@ class AdapterRows(PunicaWrapperCPU):  # type: ignore[misc]
         """
         y, x = y.view(-1, y.shape[-1]), x.view(-1, x.shape[-1])
         for start, end, slot in self._runs:
-            rows, offset = x[start:end], 0
+            rows, offset = x[start:end].to(lora_a_stacked[0].dtype), 0
             for a, b, size in zip(lora_a_stacked, lora_b_stacked, output_slices, strict=True):
-                inner = rows @ a[slot, 0].T
-                y[start:end, offset : offset + size].addmm_(inner, b[slot, 0].T, alpha=scale)
+                added = (rows @ a[slot, 0].T) @ b[slot, 0].T
+                y[start:end, offset : offset + size].add_(added, alpha=scale)
                 offset += size

@@ -59,13 +59,16 @@ OWNED: Mapping[str, str] = dict.fromkeys(
 _WEIGHTS = "adapter_model.safetensors"
 
 
-def adapter_args(learning: LearningSettings, *, folder: Path) -> dict[str, Any]:
-    """Return arguments of vLLM's engine with room for adapters.
+def adapter_args(learning: LearningSettings, *, folder: Path, on_cpu: bool) -> dict[str, Any]:
+    """Return arguments of vLLM's engine with room for adapters, and with log-probabilities.
 
     Args:
         learning: of a method but ``none``.
         folder: the model's.
+        on_cpu: whether the engine is to run there.
     """
+    import torch
+
     targets = list(_LINEAR)
     if learning.adapter == "last_block":  # others need not pay for it
         last = count_layers(folder) - 1
@@ -76,7 +79,9 @@ def adapter_args(learning: LearningSettings, *, folder: Path) -> dict[str, Any]:
         "max_cpu_loras": _KEPT,
         "max_lora_rank": learning.rank,
         "lora_target_modules": targets,
-        "logprobs_mode": "processed_logprobs",
+        # A small product is faster in float32 there, and the adapter is not rounded.
+        "lora_dtype": torch.float32 if on_cpu else "auto",
+        "logprobs_mode": "processed_logits" if on_cpu else "processed_logprobs",  # logprobs.py
     }
 
 

@@ -146,7 +146,8 @@ def _names(target: Any) -> set[str]:
     names = set(dir(target))
     for each in inspect.getmro(target) if isinstance(target, type) else ():
         names |= set(inspect.get_annotations(each))
-        code = getattr(vars(each).get("__init__"), "__code__", None)
+        made = inspect.unwrap(vars(each).get("__init__", object.__init__))
+        code = getattr(made, "__code__", None)
         if code is not None:
             names |= {at.argval for at in dis.get_instructions(code) if at.opname == "STORE_ATTR"}
     return names

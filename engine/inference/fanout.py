@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core import Generation
+from engine.inference.logprobs import show_no_tokens
 from engine.inference.model import Sampling
 from engine.settings import ModelSettings
 
@@ -81,7 +82,9 @@ class FanOut:
         for request_id, each in zip(self._running, sampling, strict=True):
             params = sampling_params(each, truncation, learns=learns)
             prompt = tokens_input(token_ids, cache_salt=salt)
-            engine.add_request(request_id, prompt, params, lora_request=adapter)
+            named = engine.add_request(request_id, prompt, params, lora_request=adapter)
+            if learns:
+                show_no_tokens(engine, named)
 
     def __iter__(self) -> Iterator[Generation]:
         """Step until every child was handed out."""

@@ -21,8 +21,10 @@ from engine.inference import compat
 from engine.inference.adapters import Adapters
 from engine.inference.block_hashes import share_hashes
 from engine.inference.engine_options import engine_args, told_what_to_change
+from engine.inference.environment import is_cpu_build
 from engine.inference.fanout import FanOut, Truncation, truncation
 from engine.inference.kv_server import KVTransfer
+from engine.inference.logprobs import gather_on_cpu
 from engine.inference.model import EngineLoad, Sampling
 from engine.inference.number_format import in_its_format
 from engine.inference.streams import EngineStream
@@ -72,6 +74,8 @@ class LanguageModel:
         self._adapters: Adapters | None = None
         if learning is not None:
             self._adapters = Adapters(self._engine, learning=learning, folder=Path(folder))
+            if is_cpu_build():
+                gather_on_cpu(self._engine)
         self._truncation = Truncation() if learning else truncation(settings, Path(folder))
         self._thinks = settings.thinking
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.

@@ -41,13 +41,19 @@ class Hashing:
 
 
 def request(
-    tokens: list[int], hasher: Callable[[Any], list[Any]], *, salt: str | None = None
+    tokens: list[int],
+    hasher: Callable[[Any], list[Any]],
+    *,
+    salt: str | None = None,
+    adapter: Any = None,
 ) -> Any:
     from vllm.sampling_params import SamplingParams
     from vllm.v1.request import Request
 
     sampling = SamplingParams(max_tokens=8)
-    return Request("r", tokens, sampling, None, block_hasher=hasher, cache_salt=salt)
+    return Request(
+        "r", tokens, sampling, None, lora_request=adapter, block_hasher=hasher, cache_salt=salt
+    )
 
 
 def test_siblings_are_hashed_once_and_a_next_prompt_from_where_it_differs() -> None:
@@ -79,6 +85,21 @@ def test_a_salt_keeps_prompts_apart() -> None:
         ours = request(tokens, hashing.shared, salt=salt).block_hashes
         assert ours == request(tokens, hashing.own, salt=salt).block_hashes
     assert hashing.hashed == 3 * 5
+
+
+def test_an_adapter_is_left_out_and_its_salt_is_not() -> None:
+    from vllm.lora.request import LoRARequest
+
+    hashing, tokens = Hashing(), list(range(20))
+    adapter = LoRARequest("adapter-1", 1, "/anywhere")
+    for salt in (None, "adapter-1"):
+        own = request(tokens, hashing.own, salt=salt)
+        ours = request(tokens, hashing.shared, salt=salt, adapter=adapter)
+        for token in range(9):
+            own.append_output_token_ids(token)
+            ours.append_output_token_ids(token)
+        assert ours.block_hashes == own.block_hashes
+        assert ours.lora_request is adapter
 
 
 @given(
