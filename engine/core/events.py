@@ -25,6 +25,7 @@ class Miss(enum.StrEnum):
     COMPACTION = "compaction"  # the same, because the history was compacted
     EVICTED = "evicted"  # an earlier call held it behind the same start
     CONCURRENT = "concurrent"  # the same, and that call was still under way
+    ADAPTER = "adapter"  # an earlier call held it there, under another version of the adapter
     ALIGNMENT = "alignment"  # the end of the prompt, which fills no block of the cache
 
 

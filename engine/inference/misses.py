@@ -10,6 +10,8 @@ tokens up to its end. So it finds a block only if all tokens before the block ar
   held, so the block is not evicted: it was not computed yet.
 - ``alignment``: tokens after the last block that can be found. Also, in the first block that is
   new, the tokens of those parts that an earlier prompt had at the same place.
+- ``adapter``: an earlier prompt had the part at the same place, but was computed with another
+  adapter, whose keys and values are its own.
 - ``moved``: an earlier prompt had the part behind other tokens.
 - ``compaction``: the same, and the island's history was compacted since its last call.
 - ``cold``: the first call of a session; also a task with which no earlier call began.
@@ -58,25 +60,35 @@ class MissLedger:
         self._starts: set[int] = set()  # of all tokens up to the end of a block of the cache
         self._under_way: Counter[int] = Counter()  # of those, by calls that have not ended
         self._sequences: set[int] = set()  # of all parts of a prompt up to one of them
+        self._texts: set[int] = set()  # of the same, whichever adapter computed them
         self._parts: set[int] = set()
         self._compactions: dict[int, int] = {}  # by island, at its last call
 
-    def begin(self, prompt: Prompt, *, island: int, compactions: int) -> CallMisses:
+    def begin(
+        self, prompt: Prompt, *, island: int, compactions: int, adapter: int = 0
+    ) -> CallMisses:
         """Return the account of a call that begins now.
 
         Args:
             prompt: of all the call's children.
             island: that asks.
             compactions: how often the island's history was compacted so far in the run.
+            adapter: version whose keys and values the prompt has; 0 for the model's own, which it
+                also has with an adapter that changes none.
         """
         token_ids, size = prompt.token_ids, self._block_size
-        starts = _starts(token_ids, size=size)
-        sequences = _sequences(prompt.blocks)
+        starts = _starts(token_ids, size=size, adapter=adapter)
+        sequences = _sequences(prompt.blocks, adapter=adapter)
+        texts = _sequences(prompt.blocks, adapter=0)
         compacted = compactions != self._compactions.get(island, 0)
         reasons: list[Miss] = []
-        for block, sequence in zip(prompt.blocks, sequences, strict=True):
-            asked = sequence in self._sequences
-            reason = Miss.ALIGNMENT if asked else self._reason(block, compacted)
+        for block, sequence, text in zip(prompt.blocks, sequences, texts, strict=True):
+            if sequence in self._sequences:
+                reason = Miss.ALIGNMENT
+            elif text in self._texts:
+                reason = Miss.ADAPTER
+            else:
+                reason = self._reason(block, compacted)
             reasons += [reason] * len(block.token_ids)
         # One token is always computed, so that there is something to sample from.
         findable = max(len(token_ids) - 1, 0) // size
@@ -89,6 +101,7 @@ class MissLedger:
         self._starts.update(starts)
         self._under_way.update(starts)
         self._sequences.update(sequences)
+        self._texts.update(texts)
         self._parts.update(hash(block.token_ids) for block in prompt.blocks)
         self._compactions[island] = compactions
         return CallMisses(reasons=reasons, starts=starts)
@@ -106,19 +119,21 @@ class MissLedger:
         return Miss.COLD if block.part is Part.TASK else Miss.NEW
 
 
-def _starts(token_ids: Sequence[int], *, size: int) -> list[int]:
+def _starts(token_ids: Sequence[int], *, size: int, adapter: int) -> list[int]:
     """Return a hash of all tokens up to the end of each full block of ``size`` tokens."""
     starts: list[int] = []
-    before = 0
+    before = adapter
     for end in range(size, len(token_ids) + 1, size):
         before = hash((before, tuple(token_ids[end - size : end])))
         starts.append(before)
     return starts
 
 
-def _sequences(blocks: Sequence[Block]) -> list[int]:
+def _sequences(blocks: Sequence[Block], *, adapter: int) -> list[int]:
     """Return a hash of all parts of a prompt up to each of them."""
     hashes = itertools.accumulate(
-        (block.token_ids for block in blocks), lambda before, ids: hash((before, ids)), initial=0
+        (block.token_ids for block in blocks),
+        lambda before, ids: hash((before, ids)),
+        initial=adapter,
     )
     return list(hashes)[1:]

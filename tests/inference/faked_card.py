@@ -29,7 +29,7 @@ CARDS = {"H100": ("NVIDIA H100 80GB HBM3", 79 * GIB), "H200": ("NVIDIA H200", 13
 
 
 Job = tuple[str, Path, str]
-"""A card of ``CARDS``, a model's folder with its ``config.json``, and the preset's argument."""
+"""A card of ``CARDS``, a model's folder with its ``config.json``, and arguments, between spaces."""
 
 
 def resolved(jobs: Sequence[Job]) -> list[SimpleNamespace]:
@@ -63,15 +63,19 @@ def _facts(folder: str, preset: str) -> dict[str, Any]:
     from engine.core import UserError
     from engine.inference.engine_options import chunk_tokens, engine_args, plan_of
 
-    settings = config.resolve([preset]).model
-    args = engine_args(settings=settings, folder=folder, seed=0)
+    resolved = config.resolve(preset.split())
+    settings, learning = resolved.model, resolved.learning
+    try:
+        args = engine_args(settings=settings, folder=folder, seed=0, learning=learning)
+    except UserError as error:
+        return {"refused": str(error)}
     args.skip_tokenizer_init = True
     made = args.create_engine_config()
     try:
         chunk: int | str = chunk_tokens(settings=settings, folder=folder)
     except UserError as error:
         chunk = str(error)
-    plan = plan_of(settings, Path(folder))
+    plan = plan_of(settings, Path(folder), learning=learning)
     assert plan is not None
     model, cache, scheduler = made.model_config, made.cache_config, made.scheduler_config
     block_size = cache.block_size
@@ -100,6 +104,8 @@ def _facts(folder: str, preset: str) -> dict[str, Any]:
         "chunk": chunk,
         "plan": dataclasses.asdict(plan),
         "plan_line": str(plan),
+        "logprobs": model.logprobs_mode,
+        "adapters": made.lora_config and made.lora_config.target_modules,
     }
 
 

@@ -219,3 +219,25 @@ def test_islands_compact_their_histories_each_by_itself() -> None:
     assert Miss.COMPACTION not in ledger.begin(moved, island=0, compactions=3).of_child(4)
     other = prompt(TASK, FIRST, ASK, PARENT)
     assert Miss.COMPACTION in ledger.begin(other, island=1, compactions=1).of_child(4)
+
+
+def test_what_another_adapter_computed_is_computed_again() -> None:
+    ledger = MissLedger(block_size=BLOCK)
+
+    def missed_by(adapter: int, *blocks: Block) -> dict[Miss, int]:
+        misses = ledger.begin(prompt(*blocks), island=0, compactions=0, adapter=adapter)
+        ledger.end(misses)
+        return dict(misses.of_child(0))
+
+    # Eleven tokens: two blocks can be found.
+    assert missed_by(0, TASK, FIRST) == {Miss.COLD: 8, Miss.ALIGNMENT: 3}
+    assert missed_by(1, TASK, FIRST) == {Miss.ADAPTER: 8, Miss.ALIGNMENT: 3}
+    assert missed_by(1, TASK, FIRST) == {Miss.EVICTED: 8, Miss.ALIGNMENT: 3}
+    # Eighteen: four; the second part is new, and under any adapter.
+    assert missed_by(2, TASK, SECOND, FIRST) == {
+        Miss.ADAPTER: 6,
+        Miss.NEW: 7,
+        Miss.MOVED: 3,
+        Miss.ALIGNMENT: 2,
+    }
+    assert missed_by(0, TASK, FIRST) == {Miss.EVICTED: 8, Miss.ALIGNMENT: 3}

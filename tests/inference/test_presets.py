@@ -51,6 +51,32 @@ def made_of() -> MadeOf:
     return dict(zip(pairs, resolved(jobs), strict=True))
 
 
+@pytest.fixture(scope="module")
+def learning() -> list[SimpleNamespace]:
+    """The embedded model where it learns, with less and with all of the card for the trainer."""
+    chosen = "learning=grpo learning.adapter=full learning.memory_gb"
+    folder = find_weights(config.resolve([]).model)
+    return resolved([("H100", folder, f"model=smollm2 {chosen}={size}") for size in (8, 79)])
+
+
+def test_the_trainer_has_its_own_share_of_the_gpu(
+    made_of: MadeOf, learning: list[SimpleNamespace]
+) -> None:
+    alone, (beside, _) = made_of["smollm2", "H100"], learning
+    assert alone.adapters is None
+    assert beside.adapters == ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]
+    assert beside.logprobs == "processed_logprobs"
+    assert beside.memory_share == pytest.approx(alone.memory_share - 8 / 79)
+    assert alone.plan["usable"] - beside.plan["usable"] == pytest.approx(8 * GIB, rel=1e-6)
+
+
+def test_a_trainer_that_takes_all_of_it_is_refused(learning: list[SimpleNamespace]) -> None:
+    assert learning[1].refused == (
+        "learning.memory_gb=79 leaves nothing for the model of the 50% of the GPU's 79 GiB that "
+        "model.gpu_memory_utilization gives; lower it"
+    )
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_shape_is_read_from_a_configuration(name: str) -> None:
     shape = read_shape(DATA / name)
