@@ -163,7 +163,9 @@ class _Drawn(torch.autograd.Function):
 
 
 def _weights(head: torch.Tensor, support: Support) -> torch.Tensor:
-    return head if support.allowed is None else head[support.allowed.to(head.device)]
+    return (
+        head if support.allowed is None else head.index_select(0, support.allowed.to(head.device))
+    )
 
 
 def _processed(states: torch.Tensor, weights: torch.Tensor, draw: Draw) -> torch.Tensor:

@@ -1,0 +1,114 @@
+"""Packed computation against each sequence by itself."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import config
+from engine.inference import find_weights
+from engine.learning.network import Network, Prepared
+from engine.learning.packing import Tokens, pack, split
+from engine.settings import LearningSettings
+
+Settings = Callable[..., LearningSettings]
+
+
+def tokens(count: int, *, seed: int) -> Tokens:
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(torch.randint(0, 256, (count,), generator=generator).tolist())
+
+
+TASK = tokens(20, seed=0)
+PARENT = TASK + tokens(10, seed=1)
+SEQUENCES = [
+    (PARENT, (1, 2, 3)),
+    (PARENT, (1, 2, 4, 5)),
+    (PARENT, (1, 2, 3)),  # an equal sibling
+    (TASK + tokens(5, seed=2), (7,)),  # predicted at the prompt's end alone
+    (TASK + tokens(5, seed=2), (9, 8)),
+    ((*PARENT, 3, 1), tokens(6, seed=3)),  # a prompt that goes on where another ends
+    (tokens(4, seed=9), tokens(3, seed=4)),  # nothing in common
+]
+
+
+def gradients(network: Network, prepared: Prepared) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Return the states that predict tokens, and the gradient of a weighted sum of them."""
+    for parameter in network.parameters:
+        parameter.grad = None
+    states = network.states(prepared)
+    found = torch.cat([states[places] for places in prepared.places])
+    weights = torch.randn(found.shape, generator=torch.Generator().manual_seed(5))
+    (found * weights).sum().backward()
+    return found.detach(), [parameter.grad.clone() for parameter in network.parameters]
+
+
+def difference(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> float:
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(one, other, strict=True))
+
+
+def check(
+    weights: Path, settings: LearningSettings, sequences: list[tuple[Tokens, Tokens]]
+) -> None:
+    network = Network(weights=weights, settings=settings, seed=0, device="cpu", dtype=torch.float32)
+    assert network.is_packed
+    generator = torch.Generator().manual_seed(6)
+    with torch.no_grad():
+        for parameter in network.parameters:  # a new adapter's gradient is 0 in one half
+            parameter.normal_(0, 0.05, generator=generator)
+    prepared = network.prepare(sequences)
+    packed = gradients(network, prepared)
+    cut = network.join([network.cut(prepared, index) for index in range(len(sequences))])
+    joined = gradients(network, cut)
+    network.is_packed = False
+    alone = gradients(network, network.prepare(sequences))
+    for found in (packed, joined):
+        assert difference([found[0]], [alone[0]]) < 1e-4
+        assert difference(found[1], alone[1]) < 1e-4
+
+
+@pytest.mark.parametrize("adapter", ["last_block", "full"])
+def test_gradients_are_those_of_every_sequence_by_itself(
+    tiny: Path, learning: Settings, adapter: str
+) -> None:
+    check(tiny, learning(adapter=adapter), SEQUENCES)
+
+
+@pytest.mark.parametrize("adapter", ["last_block", "full"])
+def test_gradients_of_the_embedded_model(learning: Settings, adapter: str) -> None:
+    check(
+        find_weights(config.resolve([]).model),
+        learning(adapter=adapter),
+        [(prompt, answer) for prompt, answer in SEQUENCES[:5]],
+    )
+
+
+def test_shared_tokens_stand_once() -> None:
+    packed = pack(SEQUENCES)
+    prompts = 20 + 10 + 5 + 2 + 4
+    answers = 3 + 0 + 1 + 5 + 2  # what predicts nothing is left out, and 1, 2 is shared
+    assert len(packed.ids) == prompts + answers
+    assert packed.positions.max() == 20 + 10 + 2 + 5 - 1
+    assert torch.equal(packed.places[0], packed.places[2])
+    assert packed.places[3].tolist() == packed.places[4][:1].tolist()
+
+
+def test_each_token_sees_its_own_past() -> None:
+    packed = pack(SEQUENCES)
+    asked = [(window, row) for window in packed.asked for row in range(len(window.rows))]
+    for (prompt, answer), places in zip(SEQUENCES, packed.places, strict=True):
+        for step, place in enumerate(places.tolist()):
+            window, row = asked[place]
+            seen = window.keys[window.mask[row]]
+            assert tuple(packed.ids[seen].tolist()) == prompt + answer[:step]
+            assert packed.positions[seen].tolist() == list(range(len(prompt) + step))
+
+
+def test_packs_are_bounded_and_keep_siblings_together() -> None:
+    parts = list(split(SEQUENCES, most_tokens=45, shares=True))
+    assert sorted(index for part in parts for index in part) == list(range(len(SEQUENCES)))
+    assert any({0, 1, 2} <= set(part) for part in parts)
+    assert len(parts) > 1
+    alone = list(split(SEQUENCES, most_tokens=1, shares=False))
+    assert [len(part) for part in alone] == [1] * len(SEQUENCES)
