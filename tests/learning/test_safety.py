@@ -1,0 +1,136 @@
+"""Steps that go wrong are taken back, and what can't be trained is refused."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.core import UserError
+from engine.learning.group import Group
+from engine.learning.step import Step
+from engine.learning.trainer import Trainer
+from engine.settings import LearningSettings
+
+Settings = Callable[..., LearningSettings]
+Groups = Callable[..., Group]
+ANSWERS = {"good": 1.0, "bad": 0.0, "gone": 0.5, "bat": 0.0}
+
+
+class Subject:
+    """A trainer whose adapter's effect can be compared."""
+
+    def __init__(self, tiny: Path, settings: LearningSettings, group: Group) -> None:
+        self.trainer = Trainer(weights=tiny, settings=settings, seed=0, dtype=torch.float32)
+        self._answers = [member.answers[0] for member in group.members]
+        self.group = group
+
+    def step(self, *, version: int, group: Group | None = None) -> Step:
+        return self.trainer.step([group or self.group], version=version, progress=0.5)
+
+    def effect(self) -> torch.Tensor:
+        return torch.cat(self.trainer.logprobs(self._answers))
+
+
+@pytest.fixture
+def subject(tiny: Path, learning: Settings, group_of: Groups) -> Callable[..., Subject]:
+    return lambda **changes: Subject(tiny, learning(**changes), group_of("x = ", ANSWERS))
+
+
+@pytest.mark.parametrize(
+    ("rate", "reason"), [(1.0, "nats a token away, above 2"), (1e30, "not finite")]
+)
+def test_an_adapter_far_from_the_model_is_taken_back(
+    subject: Callable[..., Subject], rate: float, reason: str
+) -> None:
+    one = subject(learning_rate=rate)
+    before = one.effect()
+    step = one.step(version=3)
+    assert step.rolled_back is not None and reason in step.rolled_back
+    assert step.version == 3
+    assert torch.equal(one.effect(), before)
+
+
+def test_after_a_bad_gradient_learning_goes_on_as_if_it_had_not_been(
+    subject: Callable[..., Subject], group_of: Groups
+) -> None:
+    one, other = subject(), subject()
+    for each in (one, other):
+        each.step(version=0)
+    step = one.step(version=1, group=group_of("x = ", {"a": 1e300, "b": 0.0}))
+    assert step.rolled_back == "the gradient is not finite"
+    for each in (one, other):
+        assert each.step(version=1).rolled_back is None
+    assert torch.equal(one.effect(), other.effect())
+
+
+def test_collapsed_entropy_goes_back_to_the_oldest_of_four(
+    subject: Callable[..., Subject], group_of: Groups
+) -> None:
+    one = subject(learning_rate=1e-3)
+    effects = []
+    for version in range(5):
+        effects.append(one.effect())
+        assert one.step(version=version).version is None
+    cold = replace(
+        one.group,
+        members=tuple(
+            replace(member, answers=tuple(replace(a, temperature=0.01) for a in member.answers))
+            for member in one.group.members
+        ),
+    )
+    step = one.step(version=5, group=cold)
+    assert step.rolled_back is not None and "entropy fell" in step.rolled_back
+    assert step.version == 2
+    assert torch.equal(one.effect(), effects[2])
+    assert one.step(version=2).rolled_back is None
+
+
+def test_collapsed_variety_is_seen_even_where_nothing_could_be_learned(
+    subject: Callable[..., Subject], group_of: Groups
+) -> None:
+    one = subject()
+    for version in range(3):
+        assert one.step(version=version).unique == 0.5
+    same = group_of("x = ", {"same": 0.0, "also": 0.0})
+    steps = [one.step(version=3, group=same) for _ in range(4)]
+    reason = "no group's rewards tell its children apart"
+    assert [step.skipped for step in steps] == [reason] * 3 + [None]
+    assert steps[3].rolled_back is not None and "new valid children fell" in steps[3].rolled_back
+    assert steps[3].version == 0
+    assert one.step(version=0).rolled_back is None
+
+
+def test_a_step_without_a_choice_is_skipped(
+    subject: Callable[..., Subject], group_of: Groups
+) -> None:
+    one = subject()
+    forced = group_of("x = ", {"a": 1.0, "b": 0.0}, grammar='root ::= "a" "b"')
+    assert one.step(version=4, group=Group(iteration=1, adapter=4, members=())).skipped
+    half = one.step(version=4, group=forced)
+    assert half.skipped == "no token was a choice"
+    assert half.version == 4
+
+
+def test_quantised_weights_are_refused(tiny: Path, learning: Settings, tmp_path: Path) -> None:
+    own = json.loads((tiny / "config.json").read_text()) | {
+        "quantization_config": {"quant_method": "fp8"}
+    }
+    (tmp_path / "config.json").write_text(json.dumps(own))
+    with pytest.raises(UserError, match="quantised and can't be trained"):
+        Trainer(weights=tmp_path, settings=learning(), seed=0)
+
+
+def test_a_state_that_does_not_fit_is_refused(
+    tiny: Path, learning: Settings, tmp_path: Path
+) -> None:
+    made = Trainer(weights=tiny, settings=learning(), seed=0, dtype=torch.float32)
+    made.save(tmp_path)
+    other = Trainer(weights=tiny, settings=learning(adapter="full"), seed=0, dtype=torch.float32)
+    with pytest.raises(UserError, match="can't be read"):
+        other.load(tmp_path)
+    (tmp_path / "trainer.pt").unlink()
+    with pytest.raises(UserError, match=r"trainer\.pt"):
+        made.load(tmp_path)
