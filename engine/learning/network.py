@@ -19,6 +19,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
+from engine.core import UserError
 from engine.learning import attention
 from engine.learning.adapter import attach, load_model
 from engine.learning.attention import Recorder, Span, Spans, View, Windows
@@ -26,7 +27,13 @@ from engine.learning.packing import Pack, Tokens, pack
 from engine.settings import LearningSettings
 
 _TOLERANCE = 0.05  # of the states' norm, between a model's own pass and the packed one
-_PROBE = 8  # tokens
+# Two prompts that begin alike, and two siblings.
+_START = tuple(range(12))
+_PROBE = (
+    ((*_START, 3, 1), (4, 1, 5)),
+    ((*_START, 3, 1), (9, 2)),
+    ((*_START, 6), (5, 3, 5)),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -67,12 +74,13 @@ class Network:
         self._device = device
         self._model = load_model(weights, dtype=dtype, device=device)
         self._own_attention = self._model.config._attn_implementation
+        size = self._model.config.get_text_config().vocab_size
+        self.head: torch.Tensor = self._model.get_output_embeddings().weight[:size]
+        self._check_head(weights)
         self.is_packed = self._packs()
         self.peft = attach(self._model, settings, seed=seed)
         self._is_last = settings.adapter == "last_block"
         self.parameters = tuple(each for each in self.peft.parameters() if each.requires_grad)
-        size = self._model.config.get_text_config().vocab_size
-        self.head: torch.Tensor = self._model.get_output_embeddings().weight[:size]
 
     @property
     def keeps_spans(self) -> bool:
@@ -136,20 +144,39 @@ class Network:
         return Prepared(sequences=sequences, places=tuple(places), spans=spans)
 
     def _packs(self) -> bool:
-        """Return whether the blocks can be run on a pack: whether that gives the same states."""
-        size = self._model.config.get_text_config().vocab_size
-        ids = torch.arange(_PROBE, device=self._device) % size
-        first = tuple(ids.tolist())
-        try:
-            with torch.no_grad():
-                own = self._model.model(input_ids=ids[None], use_cache=False).last_hidden_state[0]
-                packed = pack([(first[:-2], (*first[-2:], 0))]).to(self._device)
-                found = self._normed(self._blocks(packed)[0])
-        except (AttributeError, TypeError, ValueError, RuntimeError):
-            return False  # its parts have other names, or take other arguments
-        finally:
-            self._attend_with(self._own_attention)
+        """Return whether the blocks can be run on a pack: whether that gives the same states.
+
+        Parts with other names or arguments and states that run through a sequence show in it. A
+        sliding window shows in long sequences alone, so the configuration has to say it.
+        """
+        if getattr(self._model.config.get_text_config(), "sliding_window", None):
+            return False
+        with torch.no_grad():
+            own = self._padded(_PROBE)[torch.cat(_padded_places(_PROBE))]
+            try:
+                packed = pack(_PROBE).to(self._device)
+                rows = torch.cat([window.rows for window in packed.asked])
+                found = self._normed(self._blocks(packed)[0, rows])[torch.cat(packed.places)]
+            except (AttributeError, TypeError, ValueError, RuntimeError):
+                return False
         return bool((own - found).norm() <= _TOLERANCE * own.norm())
+
+    def _check_head(self, weights: Path) -> None:
+        """Check that logits are the states times the head, with nothing added or scaled.
+
+        Raises:
+            UserError: they are not.
+        """
+        self._attend_with(self._own_attention)
+        ids = torch.tensor([_PROBE[0][0]], device=self._device)
+        with torch.no_grad():
+            own = self._model(input_ids=ids, use_cache=False).logits[0, :, : len(self.head)]
+            found = self._padded([(_PROBE[0][0], (0,))]) @ self.head.T
+        if (own - found).norm() > _TOLERANCE * own.norm():
+            raise UserError(
+                f"the model in {weights} can't be trained: it scales, bounds or shifts its "
+                "logits; use learning=none or another model"
+            )
 
     def _blocks(self, packed: Pack, *, last: bool = True) -> torch.Tensor:
         """Return what the blocks, or all but the last, make of a pack, shape (1, T, width)."""

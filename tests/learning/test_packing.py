@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from engine import config
+from engine.core import UserError
 from engine.inference import find_weights
 from engine.learning.network import Network, Prepared
 from engine.learning.packing import Tokens, pack, split
@@ -81,6 +83,55 @@ def test_gradients_of_the_embedded_model(learning: Settings, adapter: str) -> No
         find_weights(config.resolve([]).model),
         learning(adapter=adapter),
         [(prompt, answer) for prompt, answer in SEQUENCES[:5]],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("mistral", {"sliding_window": 64}),
+        ("qwen3_5_text", {"linear_num_key_heads": 2, "linear_num_value_heads": 4}),
+        ("granite", {"embedding_multiplier": 3.0}),
+    ],
+)
+def test_other_models_take_each_sequence_by_itself(
+    learning: Settings, tmp_path: Path, kind: str, more: dict[str, Any]
+) -> None:
+    save(tmp_path, kind, more)
+    network = Network(
+        weights=tmp_path, settings=learning(), seed=0, device="cpu", dtype=torch.float32
+    )
+    assert not network.is_packed
+    together = network.prepare(SEQUENCES)
+    states = network.states(together)
+    for sequence, places in zip(SEQUENCES, together.places, strict=True):
+        alone = network.prepare([sequence])
+        expected = network.states(alone)[alone.places[0]]
+        assert difference([states[places].detach()], [expected.detach()]) < 1e-4
+
+
+def test_a_head_that_does_more_is_refused(learning: Settings, tmp_path: Path) -> None:
+    save(tmp_path, "granite", {"logits_scaling": 4.0})
+    with pytest.raises(UserError, match="scales, bounds or shifts its logits"):
+        Network(weights=tmp_path, settings=learning(), seed=0, device="cpu", dtype=torch.float32)
+
+
+def save(folder: Path, kind: str, more: dict[str, Any]) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    shape = {
+        "vocab_size": 257,
+        "hidden_size": 96,
+        "intermediate_size": 128,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "initializer_range": 0.2,
+    }
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **shape, **more)).save_pretrained(
+        folder
     )
 
 

@@ -1,6 +1,7 @@
 """Steps of the trainer on a tiny model."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,88 @@ def test_log_probabilities_do_not_depend_on_what_is_computed_beside(
     for answer, found in zip(answers, together, strict=True):
         assert torch.allclose(one.logprobs([answer])[0], found, atol=1e-5)
     assert torch.allclose(together[0][1:], together[3], atol=1e-5)
+
+
+def test_a_second_pass_is_clipped(tiny: Path, learning: Settings, group_of: Groups) -> None:
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0})
+    once = trainer(tiny, learning(learning_rate=1e-2)).step([group], version=0, progress=0.1)
+    twice = trainer(tiny, learning(learning_rate=1e-2, passes=2))
+    step = twice.step([group], version=0, progress=0.1)
+    assert once.clip_share == 0 < step.clip_share
+    assert step.kl > once.kl
+
+
+def test_lag_mismatch_and_repeats_are_reported(
+    tiny: Path, learning: Settings, group_of: Groups
+) -> None:
+    one = trainer(tiny, learning())
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0, "gone": 0.0})
+    members = tuple(
+        replace(member, answers=(replace(answer, logprobs=tuple((exact + 0.25).tolist())),))
+        for member in group.members
+        for answer in member.answers
+        for exact in one.logprobs([answer])
+    )
+    group = replace(group, adapter=3, members=(*members, members[0]))
+    step = one.step([group], version=4, progress=0.1)
+    assert step.mismatch == pytest.approx(0.25, abs=1e-5)
+    assert (step.lag, step.common, step.unique) == (1.0, 0.5, 0.25)
+    assert step.reward == 0.5
+
+
+def test_groups_that_say_nothing_are_left_out(
+    tiny: Path, learning: Settings, group_of: Groups
+) -> None:
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0})
+    step = trainer(tiny, learning()).step(
+        [group, group_of("y = ", {"a": 0.5, "b": 0.5})], version=0, progress=0.1
+    )
+    assert step.tokens == 7
+    assert step.spread == pytest.approx(0.5)
+
+
+def test_the_adapter_is_one_that_peft_reads(
+    tiny: Path, learning: Settings, group_of: Groups, tmp_path: Path
+) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    one = trainer(tiny, learning(learning_rate=3e-3))
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0})
+    one.step([group], version=0, progress=0.1)
+    one.save(tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.float32)
+    read = PeftModel.from_pretrained(model, str(tmp_path)).eval()
+    answer = group.members[0].answers[0]
+    ids = torch.tensor([answer.sampled_from.prompt_ids + answer.token_ids])
+    with torch.no_grad():
+        logprobs = read(input_ids=ids).logits[0].log_softmax(dim=-1)
+    count = len(answer.token_ids)
+    expected = logprobs[-count - 1 : -1].gather(1, ids[0, -count:, None])[:, 0]
+    assert torch.allclose(one.logprobs([answer])[0], expected, atol=1e-4)
+
+
+def test_an_expert_imitates_the_best_and_begins_at_the_model(
+    tiny: Path, learning: Settings, group_of: Groups
+) -> None:
+    one = trainer(tiny, learning(method="expert", learning_rate=3e-3))
+    groups = [
+        group_of(f"x{number} = ", {"good": 1.0, "bad": 0.0, "gone": -1.0}) for number in range(3)
+    ]
+    answers = [member.answers[0] for member in groups[0].members]
+    before = [each.sum() for each in one.logprobs(answers)]
+    step = one.step(groups, version=0, progress=0.1)
+    after = [each.sum() for each in one.logprobs(answers)]
+    assert after[0] > before[0] + 0.5
+    assert step.tokens == 12
+    again = one.step([group_of("z", {"no": 0.0, "nil": 0.0})], version=1, progress=0.2)
+    assert again.tokens == 12  # the examples stay
+    assert sum(each.sum() for each in one.logprobs(answers[:1])) > before[0] + 0.5
+
+
+def test_an_expert_without_an_example_does_nothing(
+    tiny: Path, learning: Settings, group_of: Groups
+) -> None:
+    one = trainer(tiny, learning(method="expert"))
+    step = one.step([group_of("z", {"no": 0.0, "nil": 0.0})], version=0, progress=0.1)
+    assert step.skipped == "there is no new valid child to imitate"
