@@ -24,6 +24,7 @@ from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
 from engine.evaluation import Cascade
 from engine.inference import Decoder, Model, most_at_once
+from engine.learning import ADAPTERS, Learner, group_of, rewards_of
 from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
@@ -141,9 +142,20 @@ class Run:
 
         def record(event: Event) -> None:
             state.fold(self.log.append(event))
+            if learner is not None:
+                learner.fold(event)
             update()
 
-        with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
+        def commit() -> None:
+            for step in learner.completed() if learner is not None else ():
+                record(step)
+            self.log.commit()
+
+        with (
+            Timeline(self.folder / TIMELINE) as timeline,
+            watch(state.history) as update,
+            learning(self, parts, notify=bell.set) as learner,
+        ):
             parts.evaluators.watch(timeline)
             parts.evaluators.announce_to(bell.set)
             if self.log.session > 0:
@@ -155,7 +167,7 @@ class Run:
                 settings=settings,
                 restored=restored,
                 record=record,
-                commit=self.log.commit,
+                commit=commit,
                 operators=parts.operators(settings),
                 model=parts.model,
                 syntax=parts.syntax,
@@ -163,6 +175,7 @@ class Run:
                 stopped=stopped,
                 timeline=timeline,
                 bell=bell,
+                serve=None if learner is None else learner.serve,
                 drains=drains,
             )
         return self.history
@@ -181,6 +194,7 @@ def evolve(
     stopped: Callable[[], bool],
     timeline: Timeline,
     bell: threading.Event,
+    serve: Callable[[Decoder], object] | None = None,
     drains: bool = False,
 ) -> None:
     """Run the loop until the budget is spent or the user asks for an end.
@@ -197,6 +211,7 @@ def evolve(
         stopped: whether the user asked for an end.
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict; the decoder rings it too.
+        serve: called with the decoder, to which a learner hands its adapters; None without one.
         drains: see `Run.evolve`.
     """
     state, pipeline, novelty = restored.state, settings.pipeline, settings.search.novelty
@@ -207,6 +222,8 @@ def evolve(
     )
     allowance = Allowance(settings.budget, state.history)
     with Decoder(model=model, timeline=timeline, notify=bell.set) as decoder:
+        if serve is not None:
+            serve(decoder)
         requests = Requests(
             settings=settings,
             history=state.history,
@@ -250,6 +267,29 @@ def evolve(
             bell=bell,
             drains=drains,
         ).run()
+
+
+@contextmanager
+def learning(run: Run, parts: Parts, *, notify: Callable[[], object]) -> Iterator[Learner | None]:
+    """Hold what trains the run's model, told everything that is recorded; None if nothing does."""
+    settings, history, folder = run.settings, run.history, run.folder
+    if settings.learning.method == "none":
+        yield None
+        return
+    checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
+    rewards = rewards_of(settings.learning, problem=run.problem, history=history)
+    with parts.trainer(settings, checkpoint=checkpoint, notify=notify) as trainer:
+        learner = Learner(
+            settings=settings.learning,
+            history=history,
+            folder=folder,
+            make_group=partial(group_of, rewards=rewards),
+            trainer=trainer,
+            progress=lambda: Account(settings.budget, history).share,
+        )
+        for recorded in run.log.events():
+            learner.fold(recorded.event)
+        yield learner
 
 
 def begun_session(number: int, problem: Problem) -> Session:

@@ -84,6 +84,13 @@ class Account:
         return next((each for each, most in self.limits.items() if used[each] >= most), None)
 
     @property
+    def share(self) -> float:
+        """The share of the budget that is spent, of the limit that is nearest; from 0 to 1."""
+        used = self.used
+        shares = [used[each] / most for each, most in self.limits.items() if most]
+        return min(1.0, max(shares, default=0.0))
+
+    @property
     def candidates_left(self) -> int | None:
         """How many more candidates may be admitted; None for no limit."""
         most = self.budget.candidates

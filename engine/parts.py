@@ -31,6 +31,7 @@ from engine.inference import (
     plan_of,
     prepare,
 )
+from engine.learning import Setup, TrainerProcess
 from engine.mutation import MutationModel
 from engine.problem import load_problem
 from engine.prompts import Operator, make_operators
@@ -49,12 +50,14 @@ class Parts:
         evaluators: run and score programs.
         syntax: processes that parse what the model answers.
         load: returns the model; called once, when it is asked for, since that takes minutes.
+        cores: the evaluators'.
     """
 
     problem: Problem
     evaluators: EvaluatorPool
     syntax: Executor
     load: Callable[[], Model]
+    cores: tuple[int, ...]
 
     @cached_property
     def model(self) -> Model:
@@ -71,6 +74,25 @@ class Parts:
             max_tokens=settings.model.max_tokens,
             prompts=settings.prompts,
         )
+
+    def trainer(
+        self, settings: RunSettings, *, checkpoint: Path | None, notify: Callable[[], object]
+    ) -> TrainerProcess:
+        """Start the process that trains the run's model, where the evaluators leave time.
+
+        Args:
+            settings: the run's.
+            checkpoint: folder of the adapter to go on from; None to begin.
+            notify: called, in another thread, when a step is over.
+        """
+        setup = Setup(
+            weights=find_weights(settings.model),
+            settings=settings.learning,
+            seed=settings.seed,
+            device="cpu" if is_cpu_build() else "cuda",
+            dtype=settled(settings).model.dtype if is_cpu_build() else "bfloat16",
+        )
+        return TrainerProcess(setup, cores=self.cores, checkpoint=checkpoint, notify=notify)
 
 
 def read_problem(settings: RunSettings) -> Problem:
@@ -126,7 +148,13 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
             _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
             return stack.enter_context(closing(load()))
 
-        yield Parts(problem=problem, evaluators=evaluators, syntax=syntax, load=checked_load)
+        yield Parts(
+            problem=problem,
+            evaluators=evaluators,
+            syntax=syntax,
+            load=checked_load,
+            cores=tuple(cores),
+        )
 
 
 @contextmanager
@@ -155,7 +183,11 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
             _say_plan(settings, weights)
             transfer = kv_transfer(started, weights=weights)
             return LanguageModel(
-                settings=settings.model, folder=weights, seed=settings.seed, kv_transfer=transfer
+                settings=settings.model,
+                folder=weights,
+                seed=settings.seed,
+                kv_transfer=transfer,
+                learning=settings.learning,
             )
 
         yield load

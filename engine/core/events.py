@@ -290,8 +290,8 @@ class Update(_Event):
 
     Attributes:
         number: steps before this one, plus 1.
-        version: of the adapter that calls begin with from now on; a step that was skipped or rolled
-            back leaves it at an earlier step's number.
+        version: of the adapter that calls begin with from now on: the step's number, or that of an
+            earlier one if the step was skipped or rolled back.
         groups: iterations of the calls that it learned from.
         stale: how many groups were left out before it because they lagged too far behind.
         progress: share of the budget that was spent when it began, from 0 to 1.

@@ -7,9 +7,9 @@ import torch
 
 from engine.learning.batch import Batch, batch
 from engine.learning.group import Answer
-from engine.learning.learner import Learner
 from engine.learning.masks import Masks, Support
 from engine.learning.network import Network, Prepared
+from engine.learning.optimizer import AdapterOptimizer
 
 _EPOCHS = 4
 # Where the last block alone is computed for an example, a step is cheap.
@@ -20,10 +20,10 @@ _SIZE_OF_ALL, _MOST_STEPS_OF_ALL = 4, 4
 class Refit:
     """Keeps what was computed for the examples, as long as they are examples."""
 
-    def __init__(self, *, network: Network, masks: Masks, learner: Learner) -> None:
+    def __init__(self, *, network: Network, masks: Masks, optimizer: AdapterOptimizer) -> None:
         self._network = network
         self._masks = masks
-        self._learner = learner
+        self._optimizer = optimizer
         self._ready: dict[Answer, Prepared] = {}
 
     def fit(
@@ -84,7 +84,7 @@ class Refit:
         )
         logprobs, _ = joined.compute(self._network)
         (-logprobs.mean()).backward()  # type: ignore[no-untyped-call]
-        return self._learner.step()
+        return self._optimizer.step()
 
 
 def _minibatches(

@@ -27,10 +27,10 @@ from engine.learning.batch import Batch, batches
 from engine.learning.collapse import Collapse
 from engine.learning.expert import Example, Examples
 from engine.learning.group import Answer, Group
-from engine.learning.learner import Learner
 from engine.learning.loss import token_losses
 from engine.learning.masks import Masks
 from engine.learning.network import Network
+from engine.learning.optimizer import AdapterOptimizer
 from engine.learning.refit import Refit
 from engine.learning.step import Step, plain_step
 from engine.settings import LearningSettings
@@ -71,12 +71,12 @@ class Trainer:
             weights=weights, settings=settings, seed=seed, device=device, dtype=dtype
         )
         self._masks = Masks(weights=weights, vocabulary=len(self._network.head))
-        self._learner = Learner(self._network.parameters, settings)
-        self._new = self._learner.parameters()
+        self._optimizer = AdapterOptimizer(self._network.parameters, settings)
+        self._new = self._optimizer.parameters()
         self._collapse = Collapse()
         self._earlier: deque[tuple[int, tuple[torch.Tensor, ...]]] = deque(maxlen=_KEPT)
         self._examples = Examples()
-        self._refit = Refit(network=self._network, masks=self._masks, learner=self._learner)
+        self._refit = Refit(network=self._network, masks=self._masks, optimizer=self._optimizer)
         self._random = torch.Generator().manual_seed(seed)
 
     def step(self, groups: Sequence[Group], *, version: int, progress: float) -> Step:
@@ -114,7 +114,7 @@ class Trainer:
         folder.mkdir(parents=True, exist_ok=True)
         save_adapter(self._network.peft, folder)
         state = {
-            "optimizer": self._learner.optimizer.state_dict(),
+            "optimizer": self._optimizer.adamw.state_dict(),
             "collapse": self._collapse.state(),
             "earlier": list(self._earlier),
             "examples": [asdict(example) for example in self._examples],
@@ -131,8 +131,8 @@ class Trainer:
         load_adapter(self._network.peft, folder)
         try:
             state = torch.load(folder / _STATE, weights_only=True)
-            self._learner.begin_at(self._learner.parameters())
-            self._learner.optimizer.load_state_dict(state["optimizer"])
+            self._optimizer.begin_at(self._optimizer.parameters())
+            self._optimizer.adamw.load_state_dict(state["optimizer"])
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             reason = " ".join(str(error).split())[:300]
             raise UserError(
@@ -150,7 +150,7 @@ class Trainer:
         step = plain_step(groups, version=version)
         wrong = self._collapse.of_uniqueness(step.unique)
         if wrong is None:
-            before = self._learner.moment()
+            before = self._optimizer.moment()
             if not self._earlier or self._earlier[-1][0] != version:
                 self._earlier.append((version, before.parameters))
             learn = self._imitated if self._settings.method == "expert" else self._learned
@@ -161,7 +161,7 @@ class Trainer:
             if wrong is None:
                 bad = _badness(step, self._settings)
                 if bad is not None:
-                    self._learner.go_back(before)
+                    self._optimizer.go_back(before)
                     return replace(step, version=version, rolled_back=bad)
                 return step
         return self._back(step, wrong, version=version)
@@ -170,7 +170,7 @@ class Trainer:
         """Go back to the oldest adapter that is kept."""
         earliest, parameters = self._earlier[0] if self._earlier else (version, self._new)
         self._earlier.clear()
-        self._learner.begin_at(parameters)
+        self._optimizer.begin_at(parameters)
         self._collapse.forgive()
         return replace(step, version=earliest, rolled_back=wrong)
 
@@ -224,7 +224,7 @@ class Trainer:
                 )
                 (losses.sum() / tokens).backward()  # type: ignore[no-untyped-call]
                 clipped += float(cut.sum()) / tokens / self._settings.passes
-            norm = max(norm, self._learner.step(), key=_largeness)
+            norm = max(norm, self._optimizer.step(), key=_largeness)
         return replace(
             step,
             entropy=entropy,
@@ -254,7 +254,7 @@ class Trainer:
                 gaps = (logprobs - batch.recorded.to(logprobs.device)).abs()
                 entropy += float(entropies.sum()) / tokens
                 mismatch += float(gaps.nan_to_num().sum()) / tokens
-        self._learner.begin_at(self._new)
+        self._optimizer.begin_at(self._new)
         norm, learned = self._refit.fit(
             [answer for example in self._examples for answer in example.answers],
             known=chosen,

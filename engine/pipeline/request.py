@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.core import Generation, Parsed, Program, Prompt, Proposal, Refusal
+from engine.core import Generation, Parsed, Program, Prompt, Proposal, Refusal, SampledFrom
 from engine.inference import CallMisses, Sampling
 from engine.prompts import Operator, Parsing
 from engine.settings import SearchSettings
@@ -67,6 +67,8 @@ class Request:
             that are not recorded.
         misses: why prompt tokens are computed.
         known: how many events the log held when the prompt was composed.
+        adapter: version of the adapter that its children are sampled from; 0 for the model itself.
+        learns: whether what they are sampled from is recorded, for a trainer.
         is_dropped: whether nobody waits for its children: its responses are not read.
         left: how many completions are not back.
         responses: the completions that are back, in the order in which they came.
@@ -85,6 +87,8 @@ class Request:
     numbers: Sequence[int]
     misses: CallMisses
     known: int
+    adapter: int = 0
+    learns: bool = False
     is_dropped: bool = False
     left: int = 0
     responses: list[Response] = field(default_factory=list)
@@ -194,6 +198,7 @@ class Request:
             missed=self.misses.of_child(cached) if generation.prompt_tokens else {},
             rank=index - response.first if self.lists and parsed is not None else None,
             probability=None if parsed is None else parsed.probability,
+            logprobs=generation.logprobs,
         )
 
     def call(self) -> Call:
@@ -214,13 +219,30 @@ class Request:
             seeds=tuple(each.seed for each in self.sampling),
             partner=proposal.partner_id,
             repairs=proposal.repairs_id,
+            adapter=self.adapter,
+            sampled_from=_sampled_from(self.prompt) if self.learns else None,
         )
+
+
+def _sampled_from(prompt: Prompt) -> SampledFrom:
+    return SampledFrom(
+        prompt_ids=prompt.token_ids,
+        banned=prompt.banned,
+        grammar=prompt.grammar,
+        schema=prompt.schema,
+    )
 
 
 def _nothing(generation: Generation) -> Generation:
     """Return what a child has of a completion that is recorded with another one."""
     return dataclasses.replace(
-        generation, text="", token_ids=(), prompt_tokens=0, cached_prompt_tokens=0, llm_seconds=0.0
+        generation,
+        text="",
+        token_ids=(),
+        prompt_tokens=0,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+        logprobs=(),
     )
 
 

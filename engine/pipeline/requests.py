@@ -71,6 +71,8 @@ class Requests:
         operator = self.operators[proposal.operator]
         prompt = operator.compose(proposal)
         call = self.history.calls.get(proposal.iteration)
+        adapter = self.history.adapter if call is None else call.adapter
+        learning = self.settings.learning
         request = Request(
             ticket=next(self._tickets),
             proposal=proposal,
@@ -79,9 +81,14 @@ class Requests:
             sampling=spread(self.settings.search, proposal, prompt),
             numbers=range(proposal.k) if call is None else self.history.missing(call),
             misses=self._misses.begin(
-                prompt, island=proposal.island, compactions=proposal.compactions
+                prompt,
+                island=proposal.island,
+                compactions=proposal.compactions,
+                adapter=adapter if learning.adapter == "full" else 0,
             ),
             known=self.history.events,
+            adapter=adapter,
+            learns=learning.method != "none",
         )
         self._composed.append(request)
         return request
@@ -131,6 +138,7 @@ class Requests:
             iteration=request.proposal.iteration,
             token_ids=request.prompt.token_ids,
             sampling=request.unsent,
+            adapter=request.adapter,
             is_over=request.is_over if self.settings.pipeline.end_early else _never,
         )
 

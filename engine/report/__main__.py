@@ -10,6 +10,7 @@ analysis=progress   best score so far against candidates, tokens, seconds and mo
          coverage   filled cells of a MAP-Elites archive against candidates
          operators  improvement rate of each operator
          parents    improvement rate of each way to choose parents
+         learning   the steps of training, and what calls brought before and after them
 json=FILE           write all numbers to a file
 top=N               programs that the replay shows (5)
 

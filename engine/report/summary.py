@@ -7,6 +7,8 @@ vLLM counted them, seconds as they were measured.
 import contextlib
 import dataclasses
 import json
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +33,11 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     ``best_known`` is the best published score that compares, None where there is none.
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
     reason, ``speculation`` the calls begun on a guess, how many came true, and what the
-    others cost. Seconds are summed over all sessions: ``llm_seconds`` inside the engine's step,
-    ``evaluation_seconds`` over all workers. ``money`` is what prompts and answers cost at the
-    budget's prices, those of guesses that were given up included; ``longest_wait`` the most
-    candidates in a row that were no better than the best.
+    others cost, ``learning`` the steps of training (None where nothing learns). Seconds are summed
+    over all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
+    workers. ``money`` is what prompts and answers cost at the budget's prices, those of guesses
+    that were given up included; ``longest_wait`` the most candidates in a row that were no better
+    than the best.
     """
     best, hits = history.best, history.guessed
     assert best is not None  # the initial program's, at least
@@ -75,6 +78,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
             ),
             "wasted_llm_seconds": sum(each.llm_seconds for each in history.given_up),
         },
+        "learning": _learned(settings, history),
         "generated_tokens": history.generated_tokens,
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
@@ -90,6 +94,36 @@ def _best_known(problem: Problem) -> dict[str, Any] | None:
     comparable = [known for known in problem.known_scores if known.comparable]
     best = min(comparable, key=lambda known: problem.direction.key(known.score), default=None)
     return None if best is None else {"score": best.score, "source": best.source}
+
+
+def _learned(settings: RunSettings, history: RunHistory) -> dict[str, Any] | None:
+    """Return what training came to: counts, means over the steps that learned, seconds."""
+    if settings.learning.method == "none":
+        return None
+    updates = history.updates
+    learned = [each for each in updates if each.skipped is None]
+    swapped = [each.swap_ms for each in updates if each.swap_ms]
+    names = ("reward", "spread", "entropy", "gradient_norm", "clip_share", "lag", "mismatch")
+    return {
+        "method": settings.learning.method,
+        "adapter": settings.learning.adapter,
+        "version": history.adapter,
+        "updates": len(learned),
+        "skipped": len(updates) - len(learned),
+        "rolled_back": sum(each.rolled_back is not None for each in updates),
+        "groups": sum(len(each.groups) for each in learned),
+        "stale_groups": sum(each.stale for each in updates),
+        "seconds": sum(each.seconds for each in updates),
+        "swap_ms": _mean(swapped),
+        "longest_swap_ms": max(swapped, default=None),
+        "probe": None,  # engine.probe adds it
+        "kl": learned[-1].kl if learned else None,
+        **{name: _mean([getattr(each, name) for each in learned]) for name in names},
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
 
 
 def write_results(

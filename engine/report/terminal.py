@@ -31,6 +31,7 @@ class Display:
 
     def __init__(self, history: RunHistory, *, settings: RunSettings, title: str) -> None:
         self._history = history
+        self._learns = settings.learning.method != "none"
         self._title = title
         self._console = Console()
         self._live = Live(console=self._console, auto_refresh=False)
@@ -107,6 +108,8 @@ class Display:
                 figures[limit.value] = f"{_number(used[limit])}/{_number(limits[limit])}"
         figures["elapsed"] = _clock(used[Limit.SECONDS])
         figures["left"] = _clock(max(0.0, min(ends))) if ends else "-"
+        if self._learns:
+            figures["learning"] = _learned(history)
         if history.screened:
             figures["screened out"] = str(history.screened)
         if history.switched_off:
@@ -168,6 +171,12 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"Speculation: {guessed['hits']} of {guessed['guesses']} guesses came true; "
             f"{guessed['wasted_tokens']} tokens were generated for nothing"
         )
+    if learned := summary["learning"]:
+        yield (
+            f"Learning ({learned['method']}, {learned['adapter']}): {learned['updates']} updates "
+            f"in {learned['seconds']:.0f} s, {learned['rolled_back']} rolled back, "
+            f"{learned['skipped']} skipped, {learned['stale_groups']} groups came too late"
+        )
     if clock := summary["clock"]:
         evaluators = [each["busy"] for each in clock["evaluators"]]
         yield (
@@ -176,6 +185,18 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"{clock['model']['awaiting_evaluations']:.0%}, for a parent "
             f"{clock['model']['awaiting_parent']:.0%}"
         )
+
+
+def _learned(history: RunHistory) -> str:
+    if not history.updates:
+        return "no step yet"
+    last = history.updates[-1]
+    fate = last.skipped or last.rolled_back
+    return (
+        f"step {last.number}, version {last.version}, reward {last.reward:.3g}, unique "
+        f"{last.unique:.0%}, entropy {last.entropy:.2f}, kl {last.kl:.3f}"
+        + (f" ({fate})" if fate else "")
+    )
 
 
 def _reasons(counts: Mapping[Any, int]) -> str:

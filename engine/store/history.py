@@ -24,6 +24,7 @@ from engine.core import (
     Seed,
     Session,
     SwitchedOff,
+    Update,
     UserError,
     Verdict,
 )
@@ -43,6 +44,7 @@ class RunHistory:
         verdicts: every verdict by candidate id, the initial program's and the seeds' among them.
         calls: every call by iteration, in the order they were recorded.
         pending: the admitted children without a verdict by id, in the order they were generated.
+        updates: the steps of training, in order.
         given_up: the calls that were begun on a guess and given up, in order.
         attempts: how many guesses for an iteration were given up.
         evaluated: children with a verdict.
@@ -66,6 +68,7 @@ class RunHistory:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
     pending: dict[str, Child] = field(default_factory=dict)
+    updates: list[Update] = field(default_factory=list)
     given_up: list[GivenUp] = field(default_factory=list)
     attempts: Counter[int] = field(default_factory=Counter)
     evaluated: int = 0
@@ -100,6 +103,8 @@ class RunHistory:
             self.calls[event.iteration] = event
         elif isinstance(event, Child):
             self._fold_child(event)
+        elif isinstance(event, Update):
+            self.updates.append(event)
         elif isinstance(event, SwitchedOff):
             self.switched_off[event.stage] = event
         elif isinstance(event, GivenUp):
@@ -144,6 +149,11 @@ class RunHistory:
     def next_iteration(self) -> int:
         """The number of the next call."""
         return max(self.calls, default=-1) + 1
+
+    @property
+    def adapter(self) -> int:
+        """Version of the adapter that a new call is sampled from; 0 for the model itself."""
+        return self.updates[-1].version if self.updates else 0
 
     @property
     def judged(self) -> int:

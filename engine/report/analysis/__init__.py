@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from engine.report.analysis.curves import coverage, progress
 from engine.report.analysis.distance import distance
 from engine.report.analysis.figures import Table
+from engine.report.analysis.learning import learning
 from engine.report.analysis.rates import operators, parents, ranks
 from engine.report.analysis.replay import replay
 from engine.report.analysis.runs import RunRecord, read_runs, record_of
@@ -17,5 +18,6 @@ ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Mapping[str, Table]]] =
     "coverage": lambda runs, top: coverage(runs),
     "operators": lambda runs, top: operators(runs),
     "parents": lambda runs, top: parents(runs),
+    "learning": lambda runs, top: learning(runs),
 }
 """By name: runs, and how many programs the replay shows, to tables by name."""

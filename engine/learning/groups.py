@@ -1,0 +1,78 @@
+"""From the recorded events of a call to the group that a trainer learns from.
+
+Does not cover what a child is worth: ``rewards.py``.
+"""
+
+from collections.abc import Callable
+
+from engine.core import INITIAL, Call, Problem
+from engine.learning.group import Answer, Group, Member
+from engine.learning.rewards import Outcome, Rewards
+from engine.settings import LearningSettings
+from engine.store import RunHistory
+
+MakeGroup = Callable[[Call, RunHistory], Group | None]
+"""Returns the group of a call whose children are all judged; None where nothing can be learned."""
+
+
+def rewards_of(settings: LearningSettings, *, problem: Problem, history: RunHistory) -> Rewards:
+    """Return the rule by which a run's children are rewarded.
+
+    Raises:
+        UserError: the rule needs a target, and the problem has none that will do.
+    """
+    initial = history.verdicts[INITIAL].score
+    assert initial is not None  # or the run had not begun
+    return Rewards(
+        kind=settings.reward, direction=problem.direction, initial=initial, target=problem.target
+    )
+
+
+def group_of(call: Call, history: RunHistory, *, rewards: Rewards) -> Group | None:
+    """Return the group of a call whose children are all judged.
+
+    Left out are children that nobody judged, because the budget was spent, and those whose answer
+    was cut off before its first token. None where fewer than two are left, or where the call does
+    not say what its children were sampled from.
+    """
+    parent = history.verdicts[call.parent].score
+    if call.sampled_from is None or parent is None:
+        return None
+    children = [history.children[f"{call.iteration}.{index}"] for index in range(call.k)]
+    outcomes = [outcome_of(child.id, history) for child in children]
+    members = tuple(
+        Member(
+            answers=(
+                Answer(
+                    sampled_from=call.sampled_from,
+                    temperature=call.temperatures[child.index],
+                    token_ids=child.completion_ids,
+                    logprobs=child.logprobs,
+                ),
+            ),
+            reward=reward,
+            key=outcome.key,
+            is_new=outcome.score is not None,
+            gain=None
+            if outcome.score is None
+            else history.direction.key(parent) - history.direction.key(outcome.score),
+        )
+        for child, outcome, reward in zip(
+            children, outcomes, rewards.of(outcomes, parent_score=parent), strict=True
+        )
+        if reward is not None and len(child.logprobs) == len(child.completion_ids) > 0
+    )
+    if len(members) < 2:
+        return None
+    return Group(iteration=call.iteration, adapter=call.adapter, members=members)
+
+
+def outcome_of(child_id: str, history: RunHistory) -> Outcome:
+    """Return what became of a child that is judged."""
+    child, verdict = history.children[child_id], history.verdicts.get(child_id)
+    return Outcome(
+        refusal=child.refusal,
+        failure=None if verdict is None else verdict.evaluation.failure,
+        score=None if verdict is None else verdict.score,
+        key=None if child.program is None else child.program.key,
+    )

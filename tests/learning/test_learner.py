@@ -1,0 +1,321 @@
+"""The learner: which groups make up a step, which version calls begin with, what a resume keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.core import (
+    INITIAL,
+    Call,
+    Child,
+    Direction,
+    Evaluation,
+    Event,
+    Refusal,
+    SampledFrom,
+    Session,
+    Update,
+    Verdict,
+)
+from engine.learning.group import Group, Member
+from engine.learning.learner import Learner
+from engine.learning.process import Done, Job
+from engine.learning.step import Step
+from engine.store import Recorded, RunHistory
+
+K = 3
+STEP = Step(skipped=None, rolled_back=None, reward=0.25)
+
+
+class HandTrainer:
+    """A trainer whose steps the test ends by hand."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.done: list[Done] = []
+        self.is_busy = self.is_lost = False
+
+    def submit(self, job: Job) -> None:
+        assert not self.is_busy
+        self.is_busy = True
+        self.jobs.append(job)
+
+    def finish(self, step: Step = STEP) -> None:
+        self.done.append(Done(job=self.jobs[-1], step=step))
+
+    def completed(self) -> Done | None:
+        if not self.done:
+            return None
+        self.is_busy = False
+        return self.done.pop()
+
+
+class HandAdopter:
+    """A model that loads an adapter when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.loaded: list[tuple[int, float]] = []
+
+    def adopt(self, version: int, folder: Path) -> None:
+        assert folder.name == f"{version:06}"
+        self.asked.append(version)
+
+    def adopted(self) -> list[tuple[int, float]]:
+        loaded, self.loaded = self.loaded, []
+        return loaded
+
+
+class Bench:
+    """A learner with all that it works with."""
+
+    def __init__(self, folder: Path, *, groups: int = 2, max_lag: int = 1) -> None:
+        self.trainer, self.adopter = HandTrainer(), HandAdopter()
+        self.history = RunHistory(direction=Direction.MAXIMISE)
+        self.learner = Learner(
+            settings=replace(
+                config.resolve(["learning=mean_baseline"]).learning, groups=groups, max_lag=max_lag
+            ),
+            history=self.history,
+            folder=folder,
+            make_group=lambda call, history: Group(
+                iteration=call.iteration,
+                adapter=call.adapter,
+                members=(Member(answers=(), reward=0.0),),
+            ),
+            trainer=self.trainer,  # type: ignore[arg-type]
+            progress=lambda: 0.5,
+        )
+        self.record(
+            Session(number=0, engine="0", fingerprint="f"),
+            Verdict(
+                candidate=INITIAL,
+                evaluation=Evaluation(score=0.5, failure=None),
+                program="x = 0\n",
+            ),
+        )
+        self.learner.serve(self.adopter)
+
+    def record(self, *events: Event) -> None:
+        for event in events:
+            self.history.fold(Recorded(session=0, elapsed=0.0, event=event))
+            self.learner.fold(event)
+
+    def turn(self) -> list[Update]:
+        updates = []
+        for update in self.learner.completed():
+            self.record(update)
+            updates.append(update)
+        return updates
+
+    def judge(self, iteration: int, *, children: Sequence[int] = range(K)) -> None:
+        for index in children:
+            self.record(child(iteration, index))
+
+    def call(self, iteration: int) -> None:
+        self.record(call(iteration, adapter=self.history.adapter))
+
+
+def call(iteration: int, *, adapter: int = 0) -> Call:
+    return Call(
+        iteration=iteration,
+        island=0,
+        parent=INITIAL,
+        rule="elite",
+        operator="infill",
+        k=K,
+        known=0,
+        prompt="",
+        prompt_tokens=3,
+        temperatures=(1.0,) * K,
+        seeds=(0,) * K,
+        adapter=adapter,
+        sampled_from=SampledFrom(prompt_ids=(1, 2, 3)),
+    )
+
+
+def child(iteration: int, index: int, refusal: Refusal | None = Refusal.UNPARSED) -> Child:
+    return Child(
+        id=f"{iteration}.{index}",
+        iteration=iteration,
+        index=index,
+        parent=INITIAL,
+        operator="infill",
+        completion="y",
+        completion_ids=(4,),
+        finish_reason="stop",
+        program=None,
+        refusal=refusal,
+        prompt_tokens=3,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+        logprobs=(-0.5,),
+    )
+
+
+def test_a_step_begins_once_enough_calls_are_judged(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.call(0)
+    bench.call(1)
+    bench.judge(1)
+    bench.judge(0, children=[0, 1])
+    assert bench.turn() == []
+    assert bench.trainer.jobs == []
+    bench.record(child(0, 2, refusal=None))  # a candidate: its verdict is out
+    bench.turn()
+    assert bench.trainer.jobs == []
+    bench.record(Verdict(candidate="0.2", evaluation=Evaluation(score=0.6, failure=None)))
+    bench.turn()
+    (job,) = bench.trainer.jobs
+    assert (job.number, job.version, job.progress) == (1, 0, 0.5)
+    assert [group.iteration for group in job.groups] == [1, 0]
+    assert job.folder == tmp_path / "adapters" / "000001"
+
+
+def test_calls_have_a_new_version_only_when_it_is_loaded_and_recorded(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    bench.call(0)
+    bench.judge(0)
+    bench.turn()
+    bench.trainer.finish()
+    assert bench.turn() == []
+    assert bench.adopter.asked == [1]
+    assert bench.history.adapter == 0
+    bench.adopter.loaded = [(1, 7.5)]
+    (update,) = bench.turn()
+    assert (update.number, update.version, update.groups) == (1, 1, (0,))
+    assert (update.swap_ms, update.reward) == (7.5, 0.25)
+    assert bench.history.adapter == 1
+
+
+def test_a_skipped_step_leaves_the_version(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    bench.call(0)
+    bench.judge(0)
+    bench.turn()
+    bench.trainer.finish(replace(STEP, skipped="all rewards are equal"))
+    (update,) = bench.turn()
+    assert (update.number, update.version, update.skipped) == (1, 0, "all rewards are equal")
+    assert bench.adopter.asked == []
+    bench.call(1)
+    bench.judge(1)
+    bench.turn()
+    assert bench.trainer.jobs[-1].number == 2
+
+
+def test_a_collapse_goes_back_to_an_earlier_version(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    for number in (1, 2):
+        bench.call(number)
+        bench.judge(number)
+        bench.turn()
+        bench.trainer.finish()
+        bench.turn()
+        bench.adopter.loaded = [(number, 1.0)]
+        bench.turn()
+    bench.call(3)
+    bench.judge(3)
+    bench.turn()
+    bench.trainer.finish(replace(STEP, rolled_back="entropy fell", version=1))
+    bench.turn()
+    assert bench.adopter.asked == [1, 2, 1]
+    bench.adopter.loaded = [(1, 1.0)]
+    (update,) = bench.turn()
+    assert (update.number, update.version, update.rolled_back) == (3, 1, "entropy fell")
+
+
+def test_no_group_is_learned_twice_and_the_latest_come_first(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    for iteration in range(5):
+        bench.call(iteration)
+        bench.judge(iteration)
+    bench.turn()
+    assert [group.iteration for group in bench.trainer.jobs[0].groups] == [3, 4]
+    bench.trainer.finish()
+    bench.turn()
+    bench.adopter.loaded = [(1, 1.0)]
+    bench.turn()
+    assert [group.iteration for group in bench.trainer.jobs[1].groups] == [1, 2]
+
+
+def test_groups_that_lag_too_far_behind_are_left_out_and_counted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1, max_lag=1)
+    for iteration in range(4):
+        bench.call(iteration)
+    for iteration in (0, 1):  # two steps, both of groups of the model itself
+        bench.judge(iteration)
+        bench.turn()
+        bench.trainer.finish()
+        bench.turn()
+        bench.adopter.loaded = [(iteration + 1, 1.0)]
+        bench.turn()
+    bench.judge(2)  # sampled from version 0; version 2 is in force
+    bench.turn()
+    assert len(bench.trainer.jobs) == 2
+    bench.call(4)
+    bench.judge(4)
+    bench.turn()
+    assert [group.iteration for group in bench.trainer.jobs[2].groups] == [4]
+    bench.trainer.finish()
+    bench.turn()
+    bench.adopter.loaded = [(3, 1.0)]
+    (update,) = bench.turn()
+    assert update.stale == 1
+
+
+def test_a_resumed_run_goes_on_with_what_was_not_learned(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    for iteration in range(3):
+        bench.call(iteration)
+    bench.judge(0)
+    bench.turn()
+    bench.trainer.finish()
+    bench.turn()
+    bench.adopter.loaded = [(1, 1.0)]
+    bench.turn()
+    bench.call(3)
+    bench.judge(1)  # judged, and not learned from
+    events = [*bench.history.calls.values(), *bench.history.children.values()]
+
+    again = Bench(tmp_path, groups=1)
+    again.record(*events, *bench.history.updates)
+    again.learner.serve(adopter := HandAdopter())
+    assert adopter.asked == [1]  # for call 3, and the next ones
+    again.turn()
+    (job,) = again.trainer.jobs
+    assert (job.number, job.version) == (2, 1)
+    assert [group.iteration for group in job.groups] == [1]
+
+
+def test_checkpoints_of_open_calls_and_the_latest_stay(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    held = 0
+    for number in range(1, 10):
+        bench.call(number)
+        if number == 2:
+            held = bench.history.adapter
+            bench.call(100)  # stays open, on the version of now
+        bench.judge(number)
+        bench.turn()
+        (tmp_path / "adapters" / f"{number:06}").mkdir(parents=True)
+        bench.trainer.finish()
+        bench.turn()
+        bench.adopter.loaded = [(number, 1.0)]
+        bench.turn()
+    kept = {int(folder.name) for folder in (tmp_path / "adapters").iterdir()}
+    assert kept == {held, 4, 5, 6, 7, 8, 9}
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_lost_trainer_gets_no_more_steps(tmp_path: Path, lost: bool) -> None:
+    bench = Bench(tmp_path, groups=1)
+    bench.trainer.is_lost = lost
+    bench.call(0)
+    bench.judge(0)
+    bench.turn()
+    assert len(bench.trainer.jobs) == (0 if lost else 1)
