@@ -19,6 +19,7 @@ from pathlib import Path
 
 import engine
 from engine import config
+from engine.advisor import AdvisedRequests, key_of
 from engine.beginning import Restored, archive_features, first_events, restore, told_cascade
 from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
@@ -79,6 +80,7 @@ class Run:
             raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
         problem = read_problem(settings)
         archive_features(settings, problem)  # before anything is started
+        key_of(settings.advisor)
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem) as parts:
@@ -108,6 +110,7 @@ class Run:
             if run.is_over:
                 yield run
                 return
+            key_of(settings.advisor)  # before anything is started
             with open_parts(settings, problem) as run.parts:
                 yield run
 
@@ -224,7 +227,7 @@ def evolve(
     with Decoder(model=model, timeline=timeline, notify=bell.set) as decoder:
         if serve is not None:
             serve(decoder)
-        requests = Requests(
+        requests = (AdvisedRequests if settings.advisor.enabled else Requests)(
             settings=settings,
             history=state.history,
             operators=operators,

@@ -32,7 +32,7 @@ from engine.settings import RunSettings, settings_of
 SHIPPED = "shipped"
 """Among a pool's sources, the pool that comes with the problem."""
 _CONF = Path(__file__).parent / "conf"
-_GROUPS = ("problem", "model", "cache", "learning")
+_GROUPS = ("problem", "model", "cache", "learning", "method")
 # Somebody else knows which keys there are below these: vLLM, or a registry of policies.
 _OPEN = (
     "model.engine.",
@@ -55,6 +55,8 @@ _TEXT_KEYS = (
     "model.cache_dir",
     "cache.folder",
     "cache.server",
+    "advisor.endpoint.url",
+    "advisor.endpoint.model",
     "pool.sources",
     "data",
     "runs",

@@ -95,6 +95,8 @@ class Loop:
 
     def _parse(self, request: Request, response: Response) -> None:
         """Record a response's children, and keep those that are worth an evaluation."""
+        for event in request.news(response):
+            self.record(event)
         for child in self.reader.children(request, response):
             if child.refusal is None and self.allowance.is_spent:
                 child = replace(child, refusal=Refusal.BUDGET)

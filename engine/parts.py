@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from engine.advisor import advised
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import (
@@ -67,13 +68,14 @@ class Parts:
     def operators(self, settings: RunSettings) -> Mapping[str, Operator]:
         """Return the operators of a run's mix, by name."""
         weights = settings.search.operators
-        return make_operators(
+        operators = make_operators(
             [name for name, weight in weights.items() if weight > 0],
             problem=self.problem,
             tokenizer=self.model,
             max_tokens=settings.model.max_tokens,
             prompts=settings.prompts,
         )
+        return advised(operators, settings.advisor) if settings.advisor.enabled else operators
 
     def trainer(
         self, settings: RunSettings, *, checkpoint: Path | None, notify: Callable[[], object]

@@ -7,6 +7,7 @@ command line.
 import math
 import re
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
@@ -23,8 +24,11 @@ Dtype = Literal["auto", "bfloat16", "float32"]
 Archive = Literal["none", "structure", "problem"]
 Layout = Literal["classic", "stable", "transcript"]
 SharedPrefix = Literal["off", "auto"]
+Implementer = Literal["model", "endpoint"]
 NEED_MORE = ("crossover", "repair")
 """The operators that need a second program, with which no run can begin."""
+ADVISED = ("rewrite", "diff")
+"""The operators that carry out an advisor's experiments."""
 MOST_CHILDREN = 4096
 MOST_ISLANDS = 1024
 MOST_WORKERS = 1024
@@ -389,6 +393,73 @@ class LearningSettings(Section):
 
 
 @section
+class EndpointSettings(Section):
+    """Who writes the programs where ``advisor.implementer`` is ``endpoint``.
+
+    Task, programs, ideas and experiments are sent there. See ``engine.advisor.endpoint``.
+
+    Attributes:
+        url: of an OpenAI-compatible service, to which ``/chat/completions`` is added.
+        model: the name that the service has for the model.
+        key_env: name of the environment variable that holds the key; None for no key.
+        seconds: after which an answer is given up.
+        at_once: the most requests at a time.
+    """
+
+    url: Text | None
+    model: Text | None
+    key_env: Text | None
+    seconds: Number = Field(gt=0, le=86400)
+    at_once: Count
+
+    @model_validator(mode="after")
+    def _key_stays_secret(self) -> Self:
+        if self.url is None:
+            return self
+        parts = _split(self.url)
+        here = parts is not None and parts.hostname in ("127.0.0.1", "::1", "localhost")
+        must_be = "an address as https://HOST/v1, without a name, a password or a query"
+        is_plain = parts is not None and not (parts.username or parts.query or parts.fragment)
+        require(is_plain, "url", self.url, must_be)
+        safe = here or self.key_env is None or (parts is not None and parts.scheme == "https")
+        must_be = "https where a key is sent to another machine"
+        require(safe, "url", self.url, must_be)
+        is_name = self.key_env is None or re.fullmatch(r"[A-Za-z_]\w*", self.key_env) is not None
+        must_be = "the name of an environment variable, not the key itself"
+        require(is_name, "key_env", "***", must_be)
+        return self
+
+
+@section
+class AdvisorSettings(Section):
+    """Whether an advisor decides what each child tries; see ``engine.advisor``.
+
+    Attributes:
+        enabled: whether it does.
+        implementer: who writes the program: the run's own ``model``, without its adapter, or an
+            ``endpoint``.
+        answer_tokens: of the longest answer of the advisor.
+        repository_tokens: of the ideas so far that the advisor is shown, with what came of them.
+        endpoint: the service, for the implementer of that name.
+    """
+
+    enabled: Flag
+    implementer: Implementer
+    answer_tokens: Whole = Field(ge=128, le=MOST_TOKENS)
+    repository_tokens: Tokens
+    endpoint: EndpointSettings
+
+    @model_validator(mode="after")
+    def _has_its_endpoint(self) -> Self:
+        for key in ("url", "model"):
+            value = getattr(self.endpoint, key)
+            must_be = "given with advisor.implementer=endpoint"
+            is_there = self.implementer == "model" or value is not None
+            require(is_there, f"endpoint.{key}", value, must_be)
+        return self
+
+
+@section
 class RunSettings(Section):
     """Everything that one run is configured with.
 
@@ -415,6 +486,7 @@ class RunSettings(Section):
     evaluation: EvaluationSettings
     cache: CacheSettings
     learning: LearningSettings
+    advisor: AdvisorSettings
     runs: Text
     name: str | None
     seed: Whole = Field(ge=0, lt=2**63)
@@ -454,7 +526,24 @@ class RunSettings(Section):
             "children that have an answer each"
         )
         require(policy != "cost_aware" or not lists, "width.policy", policy, must_be)
+        self._fits_its_advisor()
         return self
+
+    def _fits_its_advisor(self) -> None:
+        """Check what an advisor can't be combined with."""
+        if not self.advisor.enabled:
+            return
+        kind = self.model.kind
+        require(kind != "mutation", "model.kind", kind, "vllm where advisor.enabled is true")
+        for name, weight in self.search.operators.items():
+            must_be = f"0 with an advisor, whose experiments {' and '.join(ADVISED)} carry out"
+            require(not weight or name in ADVISED, f"search.operators.{name}", weight, must_be)
+        for key, value, barred, must_be in (
+            ("pipeline.speculate", self.pipeline.speculate, True, "false"),
+            ("prompts.layout", self.prompts.layout, "transcript", "stable or classic"),
+            ("width.policy", self.width.policy, "cost_aware", "fixed or turboevolve"),
+        ):
+            require(value != barred, key, value, f"{must_be} where advisor.enabled is true")
 
 
 _ADAPTER = TypeAdapter(RunSettings)
@@ -475,6 +564,16 @@ def settings_of(values: object) -> RunSettings:
 def _is_loopback(server: str) -> bool:
     found = re.fullmatch(r"127\.0\.0\.1:([1-9][0-9]{0,4})", server)
     return found is not None and int(found[1]) < 1 << 16
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a web address; None of what is none."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_address and url.isprintable() and " " not in url else None
 
 
 def _is_folder_name(name: str) -> bool:

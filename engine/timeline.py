@@ -49,6 +49,7 @@ class Activity(enum.StrEnum):
     STEP = "step"  # the engine's step: prefill and decode
     AWAIT_EVALUATIONS = "await evaluations"  # nothing to decode until verdicts are in
     AWAIT_PARENT = "await parent"  # nothing to decode until a parent is chosen, its prompt composed
+    AWAIT_IMPLEMENTER = "await implementer"  # nothing to decode until an endpoint answers
     EVALUATE = "evaluate"  # a candidate is run and scored
 
 

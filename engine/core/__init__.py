@@ -6,11 +6,16 @@ decides, reads a file or imports another part of the engine, so every part may i
 """
 
 from engine.core.events import (
+    Advice,
     Call,
     Child,
+    Consultation,
     Event,
     GivenUp,
+    Idea,
     Miss,
+    Novelty,
+    Question,
     Refusal,
     SampledFrom,
     Seed,

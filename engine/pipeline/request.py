@@ -20,7 +20,7 @@ from engine.core import Generation, Parsed, Program, Prompt, Proposal, Refusal, 
 from engine.inference import CallMisses, Sampling
 from engine.prompts import Operator, Parsing
 from engine.settings import SearchSettings
-from engine.store import Call, Child
+from engine.store import Call, Child, Event
 
 FEWEST = 2
 """Programs below which an answer that was to list several is asked for again. TurboEvolve (section
@@ -200,6 +200,10 @@ class Request:
             probability=None if parsed is None else parsed.probability,
             logprobs=generation.logprobs,
         )
+
+    def news(self, response: Response) -> Sequence[Event]:
+        """Return the events to be recorded before the children that a completion makes."""
+        return ()
 
     def call(self) -> Call:
         """Return the event that records the call."""

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from typing import TypeVar
 
-from engine.core import Generation, Parsed, Proposal
+from engine.core import Generation, Parsed, Prompt, Proposal
 from engine.inference import Decoder, MissLedger
 from engine.pipeline.request import Request, Response, spread
 from engine.prompts import Operator
@@ -21,6 +22,8 @@ from engine.syntax.workers import WorkerDied
 from engine.timeline import Activity, Timeline
 
 _log = logging.getLogger("brood")
+
+R = TypeVar("R", bound=Request)
 
 
 @dataclass(kw_only=True)
@@ -68,15 +71,22 @@ class Requests:
         """
         if not self.children:
             self.timeline.model.begin(Activity.AWAIT_PARENT, iteration=proposal.iteration)
-        operator = self.operators[proposal.operator]
-        prompt = operator.compose(proposal)
+        request = self._request(proposal)
+        self._composed.append(request)
+        return request
+
+    def _request(self, proposal: Proposal) -> Request:
+        prompt = self.operators[proposal.operator].compose(proposal)
+        return self._made(Request, proposal, prompt)
+
+    def _made(self, kind: type[R], proposal: Proposal, prompt: Prompt) -> R:
         call = self.history.calls.get(proposal.iteration)
         adapter = self.history.adapter if call is None else call.adapter
         learning = self.settings.learning
-        request = Request(
+        return kind(
             ticket=next(self._tickets),
             proposal=proposal,
-            operator=operator,
+            operator=self.operators[proposal.operator],
             prompt=prompt,
             sampling=spread(self.settings.search, proposal, prompt),
             numbers=range(proposal.k) if call is None else self.history.missing(call),
@@ -90,8 +100,6 @@ class Requests:
             adapter=adapter,
             learns=learning.method != "none",
         )
-        self._composed.append(request)
-        return request
 
     def send(self) -> None:
         """Send the requests that were composed since the last time to the decoder."""
@@ -103,8 +111,7 @@ class Requests:
 
     def received(self) -> Iterator[tuple[Request, Response]]:
         """Yield what has come back since the last time; dropped requests are included."""
-        for ticket, generation in self.decoder.completed():
-            request = self._sent[ticket]
+        for request, generation in self._completed():
             work = _nothing if request.is_dropped else request.parsing(generation)
             parsing = self.syntax.submit(work)
             parsing.add_done_callback(lambda _: self.notify())
@@ -132,6 +139,11 @@ class Requests:
         request.is_dropped = True
         self.abort(request)
 
+    def _completed(self) -> Iterator[tuple[Request, Generation]]:
+        """Yield what was decoded since the last time; its index is that among the request's."""
+        for ticket, generation in self.decoder.completed():
+            yield self._sent[ticket], generation
+
     def _submit(self, request: Request) -> None:
         self.decoder.submit(
             request.ticket,
@@ -139,7 +151,7 @@ class Requests:
             token_ids=request.prompt.token_ids,
             sampling=request.unsent,
             adapter=request.adapter,
-            is_over=request.is_over if self.settings.pipeline.end_early else _never,
+            is_over=request.is_over if self.settings.pipeline.end_early else never,
         )
 
 
@@ -156,6 +168,6 @@ def _parsed(parsing: Future[Sequence[Parsed]]) -> Sequence[Parsed]:
         return (Parsed(program=None),)
 
 
-def _never(text: str) -> bool:
+def never(text: str) -> bool:
     """Let a child go on to its end."""
     return False

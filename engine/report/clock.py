@@ -22,8 +22,9 @@ def clock_use(timeline: Path) -> dict[str, Any] | None:
     with ``model_only``, ``evaluators_only`` and ``neither`` it sums to 1. So do those of the
     ``model`` and of each of the ``evaluators``. The model was ``busy`` in the engine's step; it was
     ``awaiting_evaluations`` while it had nothing to decode until verdicts were in, and
-    ``awaiting_parent`` until a parent was chosen, its prompt composed; in ``other`` nothing was
-    recorded: what the process does between two steps, starts and ends.
+    ``awaiting_parent`` until a parent was chosen, its prompt composed, ``awaiting_implementer``
+    until an advisor's endpoint answered; in ``other`` nothing was recorded: what the process does
+    between two steps, starts and ends.
 
     Raises:
         UserError: the file can't be read.
@@ -51,6 +52,7 @@ def clock_use(timeline: Path) -> dict[str, Any] | None:
         "busy": Activity.STEP,
         "awaiting_evaluations": Activity.AWAIT_EVALUATIONS,
         "awaiting_parent": Activity.AWAIT_PARENT,
+        "awaiting_implementer": Activity.AWAIT_IMPLEMENTER,
     }
     model = {name: done[MODEL, activity] for name, activity in activities.items()}
     busy = {tid - EVALUATORS: done[tid, Activity.EVALUATE] for tid in sorted(evaluators)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.budget import Account, Limit
-from engine.core import INITIAL, Problem, UserError
+from engine.core import INITIAL, Novelty, Problem, UserError
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
 from engine.store import RunHistory
@@ -33,11 +33,13 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     ``best_known`` is the best published score that compares, None where there is none.
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
     reason, ``speculation`` the calls begun on a guess, how many came true, and what the
-    others cost, ``learning`` the steps of training (None where nothing learns). Seconds are summed
-    over all sessions: ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all
-    workers. ``money`` is what prompts and answers cost at the budget's prices, those of guesses
-    that were given up included; ``longest_wait`` the most candidates in a row that were no better
-    than the best.
+    others cost, ``learning`` the steps of training (None where nothing learns).
+    ``generated_tokens`` and the prompts' include those of the ``advisor``, which is None without
+    one; an endpoint's, as it counts them, are there alone. Seconds are summed over all sessions:
+    ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all workers. ``money`` is
+    what prompts and answers cost at the budget's prices, those of guesses that were given up
+    included and those of an endpoint not; ``longest_wait`` the most candidates in a row that were
+    no better than the best.
     """
     best, hits = history.best, history.guessed
     assert best is not None  # the initial program's, at least
@@ -80,6 +82,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         },
         "learning": _learned(settings, history),
         "generated_tokens": history.generated_tokens,
+        "advisor": _advised(settings, history),
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
         "wall_seconds": history.wall_seconds,
@@ -87,6 +90,32 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "budget": dataclasses.asdict(settings.budget),
         "money": Account(settings.budget, history).money,
         "longest_wait": history.longest_wait,
+    }
+
+
+def _advised(settings: RunSettings, history: RunHistory) -> dict[str, Any] | None:
+    """Return what the advisor and its implementer did; None for a run without."""
+    if not settings.advisor.enabled:
+        return None
+    advice, ideas = history.advice.values(), history.ideas
+    answers = [each for one in advice for each in one.consultations]
+    return {
+        "implementer": settings.advisor.implementer,
+        "endpoint_url": settings.advisor.endpoint.url,
+        "endpoint_model": settings.advisor.endpoint.model,
+        "chains": len(history.advice),
+        "answers": len(answers),
+        "advisor_tokens": history.advisor_tokens,
+        "advisor_prompt_tokens": sum(each.prompt_tokens for each in answers),
+        "advisor_cached_prompt_tokens": sum(each.cached_prompt_tokens for each in answers),
+        "advisor_llm_seconds": sum(each.llm_seconds for each in answers),
+        "ideas": {novelty.value: ideas.count(novelty) for novelty in Novelty},
+        "tested_ideas": len({each.idea for each in advice if each.idea is not None}),
+        "unread": sum(each.unread is not None for each in advice),
+        "outages": sum(each.outage is not None for each in advice),
+        "endpoint_prompt_tokens": sum(each.endpoint_prompt_tokens for each in advice),
+        "endpoint_tokens": sum(each.endpoint_tokens for each in advice),
+        "endpoint_seconds": sum(each.endpoint_seconds for each in advice),
     }
 
 

@@ -177,6 +177,14 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"in {learned['seconds']:.0f} s, {learned['rolled_back']} rolled back, "
             f"{learned['skipped']} skipped, {learned['stale_groups']} groups came too late"
         )
+    if advised := summary["advisor"]:
+        ideas = ", ".join(f"{count} {novelty}" for novelty, count in advised["ideas"].items())
+        where = "" if advised["implementer"] == "model" else f" at {advised['endpoint_url']}"
+        yield (
+            f"Advisor: ideas {ideas}; {advised['tested_ideas']} tested; "
+            f"{advised['advisor_tokens']} tokens; programs by the {advised['implementer']}{where}, "
+            f"{advised['unread']} answers of no use, {advised['outages']} failed requests"
+        )
     if clock := summary["clock"]:
         evaluators = [each["busy"] for each in clock["evaluators"]]
         yield (

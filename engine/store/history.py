@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 
 from engine.core import (
     INITIAL,
+    Advice,
     Call,
     Child,
     Direction,
     Event,
     Failure,
     GivenUp,
+    Idea,
     Miss,
     Refusal,
     Seed,
@@ -28,6 +30,7 @@ from engine.core import (
     UserError,
     Verdict,
 )
+from engine.store.ideas import IdeaRepository
 from engine.store.log import Recorded
 
 
@@ -45,6 +48,10 @@ class RunHistory:
         calls: every call by iteration, in the order they were recorded.
         pending: the admitted children without a verdict by id, in the order they were generated.
         updates: the steps of training, in order.
+        advice: what the advisor said before each child, by the child's id.
+        ideas: the advisor's, with what came of them.
+        advisor_tokens: that the advisor generated; they are among the generated ones, and those of
+            its prompts are among the prompts', each for each answer.
         given_up: the calls that were begun on a guess and given up, in order.
         attempts: how many guesses for an iteration were given up.
         evaluated: children with a verdict.
@@ -69,6 +76,9 @@ class RunHistory:
     calls: dict[int, Call] = field(default_factory=dict)
     pending: dict[str, Child] = field(default_factory=dict)
     updates: list[Update] = field(default_factory=list)
+    advice: dict[str, Advice] = field(default_factory=dict)
+    ideas: IdeaRepository = field(init=False)
+    advisor_tokens: int = 0
     given_up: list[GivenUp] = field(default_factory=list)
     attempts: Counter[int] = field(default_factory=Counter)
     evaluated: int = 0
@@ -89,6 +99,9 @@ class RunHistory:
     wasted_cached_prompt_tokens: int = 0
     since_best: int = 0
     longest_wait: int = 0
+
+    def __post_init__(self) -> None:
+        self.ideas = IdeaRepository(direction=self.direction)
 
     def fold(self, recorded: Recorded) -> None:
         """Take one event in."""
@@ -111,6 +124,10 @@ class RunHistory:
             self._fold_given_up(event)
         elif isinstance(event, Verdict):
             self._fold_verdict(event)
+        elif isinstance(event, Advice):
+            self._fold_advice(event)
+        if isinstance(event, Idea | Advice | Child | Verdict):
+            self.ideas.fold(event, at=self.events)
 
     @property
     def admitted(self) -> int:
@@ -199,6 +216,16 @@ class RunHistory:
         else:
             self.refusals[child.refusal] += 1
 
+    def _fold_advice(self, advice: Advice) -> None:
+        self.advice[advice.child] = advice
+        for each in advice.consultations:
+            self.prompt_tokens += each.prompt_tokens
+            self.cached_prompt_tokens += each.cached_prompt_tokens
+            self.generated_tokens += len(each.answer_ids)
+            self.advisor_tokens += len(each.answer_ids)
+            self.llm_seconds += each.llm_seconds
+            self.missed.update(each.missed)
+
     def _fold_given_up(self, guess: GivenUp) -> None:
         self.given_up.append(guess)
         self.attempts[guess.iteration] += 1
@@ -249,6 +276,8 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
             lacks = f"child {event.id} has no call, or no parent with a score"
         if isinstance(event, Verdict) and not history.is_made(event.candidate):
             lacks = f"nobody made candidate {event.candidate}"
+        if isinstance(event, Advice) and not history.ideas.knows(event.idea):
+            lacks = f"nobody had idea {event.idea}"
         if lacks:
             raise UserError(f"{name}'s log is damaged: {lacks}; restore it from a copy")
         history.fold(recorded)
