@@ -20,17 +20,16 @@ from engine.prompts.chat import harmless
 
 IDEAS = 3
 """Ideas before each child (appendix E)."""
-_LEAST = 8  # characters of a text
-_CHARACTERS = 2
-"""Characters for each token of an answer. Prose has about four a token; a model that writes rubbish
-has fewer, and its answer is not to be cut off."""
-_REASONING = 2  # times as long as the hypothesis
-_TEXT = r'character ::= [^"\\\x00-\x1f\x7f]' + "\n"
+_TOKENS = 2  # for each word; prose has about 1.4
+_HYPOTHESIS, _REASONING, _EXPERIMENT = 40, 80, 120
+"""The most words of each. A bound on words costs 0.1 ms a token or less, the more the larger it is;
+one on characters takes seconds to compile."""
+_WORD = r'word ::= [^"\\\x00-\x20\x7f]+' + "\n"
 _IDEA = r"""
 root ::= "{\"ideas\": [" %s "]}"
 idea ::= "{\"hypothesis\": \"" hypothesis "\", \"reasoning\": \"" reasoning "\"}"
-hypothesis ::= character{%d,%d}
-reasoning ::= character{%d,%d}
+hypothesis ::= word (" " word){1,%d}
+reasoning ::= word (" " word){1,%d}
 """
 _NOVELTY = r"""
 root ::= "{\"ideas\": [" %s "]}"
@@ -39,7 +38,8 @@ kind ::= "refines" | "repeats"
 number ::= %s
 """
 _SELECTION = r"""
-root ::= "{\"idea\": " number ", \"experiment\": \"" character{%d,%d} "\"}"
+root ::= "{\"idea\": " number ", \"experiment\": \"" experiment "\"}"
+experiment ::= word (" " word){2,%d}
 number ::= %s
 """
 
@@ -75,11 +75,11 @@ class Selection:
 
 
 def ideas_grammar(*, tokens: int) -> str:
-    """Return the grammar of three ideas in an answer of about ``tokens`` tokens."""
-    characters = _CHARACTERS * tokens // IDEAS
-    short = max(_LEAST, characters // (1 + _REASONING))
-    long = max(_LEAST, characters - short)
-    return _IDEA % (_listed("idea"), _LEAST, short, _LEAST, long) + _TEXT
+    """Return the grammar of three ideas, in an answer of at most about ``tokens`` tokens."""
+    words = tokens // _TOKENS // IDEAS
+    short = max(1, min(_HYPOTHESIS, words // 3))
+    long = max(1, min(_REASONING, words - short))
+    return _IDEA % (_listed("idea"), short, long) + _WORD
 
 
 def novelty_grammar(*, known: int) -> str:
@@ -89,8 +89,8 @@ def novelty_grammar(*, known: int) -> str:
 
 def selection_grammar(numbers: Collection[int], *, tokens: int) -> str:
     """Return the grammar of a choice among ``numbers``, at least one, with an experiment."""
-    most = max(_LEAST, _CHARACTERS * tokens)
-    return _SELECTION % (_LEAST, most, _numbers(numbers)) + _TEXT
+    most = max(2, min(_EXPERIMENT, tokens // _TOKENS))
+    return _SELECTION % (most, _numbers(numbers)) + _WORD
 
 
 def read_ideas(text: str) -> tuple[Draft, ...] | None:
