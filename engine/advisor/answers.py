@@ -3,7 +3,8 @@
 Each answer is one JSON object. The grammars bound its length, because a small model under a grammar
 may go on for as long as it is let. They allow one way of writing each answer, without escapes, so
 that few tokens are spent on its form. The readers believe none of this: they take any text, and
-return None for one that is not such an object. An answer that was cut off is none.
+return None for one that is not such an object. An answer that was cut off is none, but for an
+experiment, which counts as far as it goes.
 
     {"ideas": [{"hypothesis": "...", "reasoning": "..."}, (three of them)]}
     {"ideas": [{"is": "new"}, {"is": "refines", "idea": 2}, {"is": "repeats", "idea": 1}]}
@@ -24,7 +25,7 @@ _TOKENS = 2  # for each word; prose has about 1.4
 _HYPOTHESIS, _REASONING, _EXPERIMENT = 40, 80, 120
 """The most words of each. A bound on words costs 0.1 ms a token or less, the more the larger it is;
 one on characters takes seconds to compile."""
-_WORD = r'word ::= [^"\\\x00-\x20\x7f]+' + "\n"
+_WORD = r'word ::= [^"\\\x00-\x20\x7f]{1,40}' + "\n"
 _IDEA = r"""
 root ::= "{\"ideas\": [" %s "]}"
 idea ::= "{\"hypothesis\": \"" hypothesis "\", \"reasoning\": \"" reasoning "\"}"
@@ -121,7 +122,7 @@ def read_novelty(text: str, *, known: int) -> tuple[Judgement, ...] | None:
 
 def read_selection(text: str, *, numbers: Collection[int]) -> Selection | None:
     """Return which of the ideas that the prompt numbers so is tested, and how."""
-    whole = _object(text)
+    whole = _object(text) or _object(f'{text}"}}')
     number, experiment = whole.get("idea"), plain(whole.get("experiment"))
     if type(number) is not int or number not in numbers or not experiment:
         return None

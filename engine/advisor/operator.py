@@ -27,7 +27,7 @@ from engine.prompts import Operator, Parsing
 from engine.prompts.chat import SCORE_TOKENS, ChatOperator
 from engine.prompts.layouts import fitted
 from engine.settings import MOST_CHILDREN, AdvisorSettings
-from engine.store import TestedIdea
+from engine.store import TriedIdea
 
 _TITLE = (
     "# Ideas so far\nWhat was thought of, how it was tried, and the score that came of it. It is "
@@ -72,7 +72,7 @@ class Situation:
     proposal: Proposal
     start: tuple[Block, ...]
     repository: tuple[Block, ...]
-    known: tuple[TestedIdea, ...]
+    known: tuple[TriedIdea, ...]
 
     @property
     def shared(self) -> int:
@@ -117,7 +117,7 @@ class AdvisedOperator(ChatOperator):
 
     # The four prompts.
 
-    def situation(self, proposal: Proposal, *, ideas: Sequence[TestedIdea]) -> Situation:
+    def situation(self, proposal: Proposal, *, ideas: Sequence[TriedIdea]) -> Situation:
         """Return the state from which the chains of a call begin.
 
         Failed attempts are left out: the repository says what failed.
@@ -229,7 +229,7 @@ class AdvisedOperator(ChatOperator):
     def _tokens_of(self, text: str) -> int:
         return len(self._tokens(text))
 
-    def _repository(self, known: Sequence[TestedIdea]) -> tuple[Block, ...]:
+    def _repository(self, known: Sequence[TriedIdea]) -> tuple[Block, ...]:
         if not known:
             return (self.block(Part.HISTORY, _TITLE + _NONE_YET),)
         texts = (described(each, number=n) + "\n" for n, each in enumerate(known, start=1))

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from engine.advisor.answers import plain
-from engine.store import Experiment, Outcome, TestedIdea
+from engine.store import Experiment, Outcome, TriedIdea
 
 _EXPERIMENTS = 3  # of an idea that are shown: the best one, then the latest
 _MOST_REASON = 80  # characters of why there is no score
@@ -15,8 +15,8 @@ _MOST_TEXT = 240  # characters of a hypothesis, and of an experiment
 
 
 def chosen(
-    ideas: Sequence[TestedIdea], *, size: Callable[[str], int], most_tokens: int
-) -> tuple[TestedIdea, ...]:
+    ideas: Sequence[TriedIdea], *, size: Callable[[str], int], most_tokens: int
+) -> tuple[TriedIdea, ...]:
     """Return the ideas that are shown, in the order of the log.
 
     By turns the one with the best experiment and the latest are taken, as long as there is room.
@@ -43,7 +43,7 @@ def chosen(
     return tuple(ideas[number] for number in sorted(taken))
 
 
-def described(tested: TestedIdea, *, number: int) -> str:
+def described(tested: TriedIdea, *, number: int) -> str:
     """Return an idea under its number in a prompt, with the best and the latest experiments."""
     lines = [f"## Idea {number}", _cut(tested.idea.hypothesis)]
     shown = _shown(tested.experiments)

@@ -3,5 +3,5 @@
 from engine.core.events import Call, Child, Event, GivenUp, Seed, Session, Verdict
 from engine.store.folder import create_run
 from engine.store.history import RunHistory, follow, replay
-from engine.store.ideas import Experiment, IdeaRepository, Outcome, TestedIdea
+from engine.store.ideas import Experiment, IdeaRepository, Outcome, TriedIdea
 from engine.store.log import DATABASE, EventLog, Recorded, create_log, read_log

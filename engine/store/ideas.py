@@ -43,10 +43,9 @@ class Experiment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TestedIdea:
+class TriedIdea:
     """An idea of the repository, and its experiments in the order in which they were recorded."""
 
-    __test__ = False  # it is no test, whatever its name
     idea: Idea
     experiments: tuple[Experiment, ...]
 
@@ -107,7 +106,7 @@ class IdeaRepository:
         else:
             self._fold_verdict(event, at)
 
-    def as_of(self, events: int) -> tuple[TestedIdea, ...]:
+    def as_of(self, events: int) -> tuple[TriedIdea, ...]:
         """Return the repository as the first ``events`` events have it, in the order of the log.
 
         Ideas that repeat others are not in it.
@@ -119,7 +118,7 @@ class IdeaRepository:
                 made = Experiment(child=child, description=test.description, outcome=outcome)
                 experiments.setdefault(test.idea, []).append(made)
         return tuple(
-            TestedIdea(idea=idea, experiments=tuple(experiments.get(idea.id, ())))
+            TriedIdea(idea=idea, experiments=tuple(experiments.get(idea.id, ())))
             for at, idea in self._ideas.values()
             if at <= events and idea.novelty is not Novelty.REPEATS
         )
