@@ -15,10 +15,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from engine import syntax
-from engine.core import INITIAL
+from engine.core import INITIAL, Event
 from engine.syntax.reading import program_key
 
 SECONDS = 240.0
@@ -95,10 +95,7 @@ def count_events(folder: Path) -> int:
 
 def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the events of a run by kind, in the order they were written."""
-    events: dict[str, list[dict[str, Any]]] = {
-        kind: []
-        for kind in ("session", "seed", "call", "child", "verdict", "switched_off", "given_up")
-    }
+    events: dict[str, list[dict[str, Any]]] = {kind.KIND: [] for kind in get_args(Event)}
     with sqlite3.connect(folder / "run.db") as db:
         for kind, body in db.execute("SELECT kind, body FROM events ORDER BY seq"):
             events[kind].append(json.loads(body))

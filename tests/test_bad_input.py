@@ -62,7 +62,7 @@ def one_error(err: str) -> str:
         ),
         (
             "model=nonsense",
-            "unknown model 'nonsense'; valid: derived, mutation, qwen3_6_27b, "
+            "unknown model 'nonsense'; valid: derived, mutation, qwen3_5_4b, qwen3_6_27b, "
             "qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
         ),
         ("search.kk=8", "unknown key 'search.kk'; did you mean search.k? valid keys: problem, "),

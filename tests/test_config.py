@@ -151,12 +151,13 @@ def test_a_model_by_path_gets_limits_from_its_configuration(tmp_path: Path) -> N
         ("problem=[signal]", f"valid: {PROBLEMS}"),
         (
             "model=nope",
-            "unknown model 'nope'; valid: derived, mutation, qwen3_6_27b, "
+            "unknown model 'nope'; valid: derived, mutation, qwen3_5_4b, qwen3_6_27b, "
             "qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
         ),
         (
             "model={path: x}",
-            "valid: derived, mutation, qwen3_6_27b, qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
+            "valid: derived, mutation, qwen3_5_4b, qwen3_6_27b, qwen3_6_35b_a3b, qwen3_coder_30b, "
+            "smollm2",
         ),
         ("search.k=x", "search.k is 'x'; it must be a whole number"),
         ("search.k=", "search.k is ''; it must be a whole number"),

@@ -23,17 +23,23 @@ from engine.inference.memory_plan import plan_memory
 from engine.inference.shape import ModelShape, read_shape
 
 DATA = Path(__file__).parent / "data"
-PRESETS = ("qwen3_coder_30b", "qwen3_6_27b", "qwen3_6_35b_a3b")
+PRESETS = ("qwen3_coder_30b", "qwen3_6_27b", "qwen3_6_35b_a3b", "qwen3_5_4b")
 HYBRIDS = PRESETS[1:]
 SHAPES = {  # layers with KV and with states, KV of a token in a layer, state of a layer
     "qwen3_coder_30b": (48, 0, 2 * 2 * 4 * 128, 0),
     "qwen3_6_27b": (16, 48, 2 * 2 * 4 * 256, 2 * 3 * 10240 + 4 * 48 * 128 * 128),
     "qwen3_6_35b_a3b": (10, 30, 2 * 2 * 2 * 256, 2 * 3 * 8192 + 4 * 32 * 128 * 128),
+    "qwen3_5_4b": (8, 24, 2 * 2 * 4 * 256, 2 * 3 * 8192 + 4 * 32 * 128 * 128),
     "llama_like": (32, 0, 2 * 2 * 8 * 128, 0),
 }
 BILLIONS = {"qwen3_coder_30b": 30.5, "qwen3_6_27b": 26.9, "qwen3_6_35b_a3b": 34.7}
 K, ISLANDS, CALLS = 8, 4, 100
-LEAST_CACHED = {"qwen3_coder_30b": 0.97, "qwen3_6_27b": 0.96, "qwen3_6_35b_a3b": 0.96}
+LEAST_CACHED = {
+    "qwen3_coder_30b": 0.97,
+    "qwen3_6_27b": 0.96,
+    "qwen3_6_35b_a3b": 0.96,
+    "qwen3_5_4b": 0.96,
+}
 BY_PATH = ("qwen3_6_27b", "llama_like")
 MadeOf = Mapping[tuple[str, str], SimpleNamespace]
 """What vLLM makes of a preset on a card."""
@@ -86,7 +92,7 @@ def test_a_shape_is_read_from_a_configuration(name: str) -> None:
         shape.kv_of_layer,
         shape.state_of_layer,
     )
-    assert shape.takes_images == shape.is_hybrid == name.startswith("qwen3_6")
+    assert shape.takes_images == shape.is_hybrid == (name in HYBRIDS)
 
 
 @pytest.mark.parametrize("name", BILLIONS)
@@ -94,6 +100,11 @@ def test_weights_in_fp8_are_a_byte_a_parameter_and_vocabularies_two(name: str) -
     # As published, the parameters of the language model alone.
     weights = read_shape(DATA / name).weights / 1e9
     assert BILLIONS[name] < weights < BILLIONS[name] * 1.1
+
+
+def test_weights_in_bf16_are_two_bytes_a_parameter_and_a_tied_vocabulary_counts_once() -> None:
+    # 4.54 billion as published, a vision tower of 0.33 billion among them.
+    assert 4.1 < read_shape(DATA / "qwen3_5_4b").weights / 2e9 < 4.3
 
 
 def test_weights_that_are_there_are_looked_at(tmp_path: Path) -> None:
@@ -188,7 +199,7 @@ def test_a_hybrid_loses_hits_where_only_whole_blocks_are_found(name: str, tmp_pa
     limits = gpu_limits(config.resolve([f"model={name}"]).model, shape, memory=memory)
     limits = replace(limits, prefix_match_unit=None)
     cached, prompts, _ = _search(_engine(name, limits, folder=tmp_path))
-    assert cached / prompts < 0.93
+    assert cached / prompts < LEAST_CACHED[name] - 0.02  # the smaller its blocks, the less
 
 
 def _engine(name: str, limits: EngineLimits, *, folder: Path) -> SimulatedEngine:
