@@ -81,12 +81,13 @@ class Chain:
     def take(self, generation: Generation, *, missed: Mapping[Miss, int]) -> Prompt | None:
         """Take in the answer to the advisor's question; return the next prompt.
 
-        None where the answer is of no use, for instance because it was cut off.
+        None where the answer was ended, or is of no use, for instance because it was cut off.
         """
         assert self.question is not None  # the program is not the advisor's
         self._consultations.append(self._consultation(generation, missed))
-        asked = self.question
-        prompt = None if generation.finish_reason == "abort" else self._read(generation.text)
+        if generation.finish_reason == "abort":
+            return None
+        asked, prompt = self.question, self._read(generation.text)
         if prompt is None:
             self._unread = asked
         else:

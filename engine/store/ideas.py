@@ -7,7 +7,7 @@ what the first n events say (`IdeaRepository.as_of`).
 Does not cover what of it is shown: ``engine.advisor.repository``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.core import Advice, Child, Direction, Idea, Novelty, Verdict
 
@@ -67,16 +67,19 @@ class _Test:
     judged: int = 0
 
 
+@dataclass(kw_only=True, slots=True)
 class IdeaRepository:
-    """The ideas of a run so far; `fold` every event that may concern it."""
+    """The ideas of a run so far; `fold` every event that may concern it.
 
-    def __init__(self, *, direction: Direction) -> None:
-        """``direction``: of the problem's score."""
-        self._direction = direction
-        self._ideas: dict[str, tuple[int, Idea]] = {}
-        self._tests: dict[str, _Test] = {}  # by child
-        self._scores: dict[str, float] = {}  # by candidate
-        self._parents: dict[str, str] = {}  # of the children that test something
+    Attributes:
+        direction: of the problem's score.
+    """
+
+    direction: Direction
+    _ideas: dict[str, tuple[int, Idea]] = field(default_factory=dict, init=False)
+    _tests: dict[str, _Test] = field(default_factory=dict, init=False)  # by child
+    _scores: dict[str, float] = field(default_factory=dict, init=False)  # by candidate
+    _parents: dict[str, str] = field(default_factory=dict, init=False)  # by child that tests
 
     def __len__(self) -> int:
         """How many ideas were had, repeated ones included."""
@@ -132,7 +135,7 @@ class IdeaRepository:
         if evaluation.score is None:
             outcome = Outcome(reason=f"{evaluation.failure}: {evaluation.message}")
         else:
-            parent, key = self._scores[self._parents[verdict.candidate]], self._direction.key
+            parent, key = self._scores[self._parents[verdict.candidate]], self.direction.key
             gain = key(parent) - key(evaluation.score)
             outcome = Outcome(score=evaluation.score, gain=gain)
         self._judge(verdict.candidate, outcome, at)

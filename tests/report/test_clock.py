@@ -86,6 +86,7 @@ def test_shares_worked_out_by_hand(path: Path) -> None:
             "busy": 0.35,  # 10-30, 40-45, 60-70
             "awaiting_evaluations": 0.1,  # 30-40
             "awaiting_parent": 0.1,  # 45-55
+            "awaiting_implementer": 0.0,
             "other": 0.45,
         }
     )

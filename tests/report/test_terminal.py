@@ -106,6 +106,15 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "hit_rate": 0.625,
         "computed_prompt_tokens": {"alignment": 1, "cold": 7},
         "speculation": {"guesses": 9, "hits": 7, "wasted_tokens": 123},
+        "advisor": {
+            "implementer": "endpoint",
+            "endpoint_url": "https://[b]example.org",
+            "ideas": {"new": 5, "refines": 3, "repeats": 1},
+            "tested_ideas": 2,
+            "advisor_tokens": 77,
+            "unread": 4,
+            "outages": 6,
+        },
         "budget": {"target": 0.12, "prices": {"prompt": 0.0, "generated": 2.5}},
         "money": 0.0123456789,
         "ended_by": "target",
@@ -125,6 +134,8 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "4 children in 1:01:01" in out
     assert "hit rate 62.5%\nComputed: 2 prompt tokens a child (7 cold, 1 alignment)\n" in out
     assert "\nSpeculation: 7 of 9 guesses came true; 123 tokens were generated for nothing\n" in out
+    assert "\nAdvisor: ideas 5 new, 3 refines, 1 repeats; 2 tested; 77 tokens; programs by " in out
+    assert "the endpoint at https://[b]example.org, 4 answers of no use, 6 failed req" in out
     assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
     assert "\nEnded by budget.target=0.12\nCandidates whose evaluation" in out
     assert " the end came before: 3\n7 screened out by cheap" in out
@@ -133,6 +144,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "Everything is in runs[/red]/x: best.py" in out
 
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
+    fewer["advisor"] = None
     fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
     fewer |= {"ended_by": None, "budget": {"prices": {"prompt": 0.0, "generated": 0.0}}}
     print_result(folder=Path("x"), summary=fewer, program=program)

@@ -12,7 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import Evaluation, Failure, Miss, Program, Refusal, SwitchedOff
+from engine.core import (
+    Advice,
+    Consultation,
+    Evaluation,
+    Failure,
+    Idea,
+    Miss,
+    Novelty,
+    Program,
+    Question,
+    Refusal,
+    SwitchedOff,
+)
 from engine.store import Call, Child, Event, GivenUp, Session, Verdict
 from engine.store.log import decode, encode
 
@@ -90,6 +102,42 @@ verdicts = st.builds(
 screens_off = st.builds(
     SwitchedOff, stage=texts, iteration=counts, correlation=floats, error=floats, pairs=counts
 )
+ids = st.lists(st.integers(0, 2**31)).map(tuple)
+consultations = st.builds(
+    Consultation,
+    question=st.sampled_from(Question),
+    answer=texts,
+    answer_ids=ids,
+    finish_reason=texts,
+    logprobs=st.lists(floats).map(tuple),
+    prompt_tokens=counts,
+    cached_prompt_tokens=counts,
+    llm_seconds=floats,
+    missed=st.dictionaries(st.sampled_from(Miss), counts),
+    temperature=floats,
+    shared=counts,
+    own_ids=ids,
+    grammar=st.none() | texts,
+)
+advice = st.builds(
+    Advice,
+    child=texts,
+    idea=st.none() | texts,
+    experiment=texts,
+    consultations=st.lists(consultations, max_size=3).map(tuple),
+    unread=st.none() | st.sampled_from(Question),
+    outage=st.none() | texts,
+    endpoint_tokens=counts,
+)
+ideas = st.builds(
+    Idea,
+    child=texts,
+    number=counts,
+    hypothesis=texts,
+    reasoning=texts,
+    novelty=st.sampled_from(Novelty),
+    of=st.none() | texts,
+)
 given_up = st.builds(
     GivenUp,
     iteration=counts,
@@ -103,7 +151,7 @@ given_up = st.builds(
 )
 
 
-@given(sessions | calls | children | verdicts | screens_off | given_up)
+@given(sessions | calls | children | verdicts | screens_off | given_up | advice | ideas)
 def test_an_event_comes_back_as_it_was(event: Event) -> None:
     text = encode(event)
 
