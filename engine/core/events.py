@@ -372,8 +372,8 @@ class Advice(_Event):
         idea: id of the idea that the child tests; None where the advisor came to none.
         experiment: what was to be tried.
         consultations: the advisor's answers, in their order.
-        unread: the question whose answer was of no use, so that nothing was written; None also where
-            the chain was ended because the budget was spent.
+        unread: the question whose answer was of no use, so that nothing was written; None also
+            where the chain was ended because the budget was spent.
         implementer: ``model`` or ``endpoint``.
         outage: why the endpoint gave no answer; None if it did, or was not asked.
         endpoint_prompt_tokens: as the endpoint counted them; 0 if it did not say.

@@ -98,7 +98,7 @@ class IdeaRepository:
         if isinstance(event, Idea):
             self._ideas[event.id] = at, event
         elif isinstance(event, Advice):
-            if event.idea is not None:
+            if event.idea is not None and event.outage is None:  # else nobody tried it
                 test = _Test(idea=event.idea, description=event.experiment, at=at)
                 self._tests[event.child] = test
         elif isinstance(event, Child):

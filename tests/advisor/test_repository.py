@@ -86,6 +86,12 @@ def test_ideas_have_the_experiments_that_tested_them_and_what_came_of_it() -> No
     assert (first.gain, second.gain) == (None, 2.0)
 
 
+def test_an_idea_whose_program_the_endpoint_did_not_write_was_not_tried() -> None:
+    lost = replace(advice("0.0", "0.0.1"), outage="status 500")
+    (one,) = repository(idea("0.0"), lost, child("0.0", Refusal.UNPARSED)).as_of(3)
+    assert one.experiments == ()
+
+
 def test_where_less_is_better_a_gain_is_what_is_less() -> None:
     _, second = repository(*EVENTS, direction=Direction.MINIMISE).as_of(99)
     assert second.gain == -2.0
