@@ -19,7 +19,7 @@ from pathlib import Path
 
 import engine
 from engine import config
-from engine.advisor import AdvisedRequests, key_of
+from engine.advisor import AdvisedRequests, advised_group_of, key_of
 from engine.beginning import Restored, archive_features, first_events, restore, told_cascade
 from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
@@ -281,12 +281,13 @@ def learning(run: Run, parts: Parts, *, notify: Callable[[], object]) -> Iterato
         return
     checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
     rewards = rewards_of(settings.learning, problem=run.problem, history=history)
+    make_group = advised_group_of if settings.advisor.enabled else group_of
     with parts.trainer(settings, checkpoint=checkpoint, notify=notify) as trainer:
         learner = Learner(
             settings=settings.learning,
             history=history,
             folder=folder,
-            make_group=partial(group_of, rewards=rewards),
+            make_group=partial(make_group, rewards=rewards),
             trainer=trainer,
             progress=lambda: Account(settings.budget, history).share,
         )

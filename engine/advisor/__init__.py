@@ -12,6 +12,6 @@ others.
 """
 
 from engine.advisor.endpoint import key_of
-from engine.advisor.groups import advised_group, answers_of
+from engine.advisor.groups import advised_group, advised_group_of, answers_of
 from engine.advisor.operator import AdvisedOperator, advised
 from engine.advisor.requests import AdvisedRequests

@@ -18,10 +18,23 @@ from collections.abc import Mapping
 
 from engine.core import Advice, Call, SampledFrom
 from engine.learning.group import Answer, Group, Member
+from engine.learning.groups import outcome_of
+from engine.learning.rewards import Rewards
 from engine.store import RunHistory
 
 FEWEST = 2
 """Members without which there is nothing to compare."""
+
+
+def advised_group_of(call: Call, history: RunHistory, *, rewards: Rewards) -> Group | None:
+    """Return `advised_group` with the run's rewards; see `engine.learning.groups.group_of`."""
+    parent = history.verdicts[call.parent].score
+    if parent is None:
+        return None
+    ids = [f"{call.iteration}.{index}" for index in range(call.k)]
+    worth = rewards.of([outcome_of(each, history) for each in ids], parent_score=parent)
+    given = {each: reward for each, reward in zip(ids, worth, strict=True) if reward is not None}
+    return advised_group(call, history, rewards=given)
 
 
 def answers_of(call: Call, advice: Advice) -> tuple[Answer, ...] | None:

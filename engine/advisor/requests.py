@@ -179,9 +179,8 @@ class AdvisedRequests(Requests):
                 max_tokens=sampling.max_tokens,
             )
             return
-        misses = self._misses.begin(
-            prompt, island=proposal.island, compactions=proposal.compactions
-        )
+        adapter = 0 if writes else request.adapter
+        misses = self._misses_of(prompt, proposal, adapter=adapter)
         self._answers[ticket] = _Answer(request=request, chain=chain, misses=misses)
         ends_early = writes and self.settings.pipeline.end_early
         self.decoder.submit(
@@ -189,7 +188,7 @@ class AdvisedRequests(Requests):
             iteration=proposal.iteration,
             token_ids=prompt.token_ids,
             sampling=[sampling],
-            adapter=0 if writes else request.adapter,
+            adapter=adapter,
             is_over=request.is_over if ends_early else never,
         )
 

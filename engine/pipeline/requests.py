@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from engine.core import Generation, Parsed, Prompt, Proposal
-from engine.inference import Decoder, MissLedger
+from engine.inference import CallMisses, Decoder, MissLedger
 from engine.pipeline.request import Request, Response, spread
 from engine.prompts import Operator
 from engine.settings import RunSettings
@@ -79,10 +79,18 @@ class Requests:
         prompt = self.operators[proposal.operator].compose(proposal)
         return self._made(Request, proposal, prompt)
 
+    def _misses_of(self, prompt: Prompt, proposal: Proposal, *, adapter: int) -> CallMisses:
+        """Begin the account of a prompt whose answers come from a version of the adapter."""
+        return self._misses.begin(
+            prompt,
+            island=proposal.island,
+            compactions=proposal.compactions,
+            adapter=adapter if self.settings.learning.adapter == "full" else 0,
+        )
+
     def _made(self, kind: type[R], proposal: Proposal, prompt: Prompt) -> R:
         call = self.history.calls.get(proposal.iteration)
         adapter = self.history.adapter if call is None else call.adapter
-        learning = self.settings.learning
         return kind(
             ticket=next(self._tickets),
             proposal=proposal,
@@ -90,15 +98,10 @@ class Requests:
             prompt=prompt,
             sampling=spread(self.settings.search, proposal, prompt),
             numbers=range(proposal.k) if call is None else self.history.missing(call),
-            misses=self._misses.begin(
-                prompt,
-                island=proposal.island,
-                compactions=proposal.compactions,
-                adapter=adapter if learning.adapter == "full" else 0,
-            ),
+            misses=self._misses_of(prompt, proposal, adapter=adapter),
             known=self.history.events,
             adapter=adapter,
-            learns=learning.method != "none",
+            learns=self.settings.learning.method != "none",
         )
 
     def send(self) -> None:
