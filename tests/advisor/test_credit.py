@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from births import made_call
 
-from engine.advisor import advised_group, answers_of
+from engine.advisor import advised_group, advised_group_of, answers_of
 from engine.core import (
     INITIAL,
     Advice,
@@ -23,6 +23,7 @@ from engine.core import (
     Verdict,
 )
 from engine.learning.group import Answer
+from engine.learning.rewards import Rewards
 from engine.store import Event, Recorded, RunHistory
 from engine.syntax import read
 
@@ -110,6 +111,13 @@ def test_all_answers_of_a_chain_share_its_childs_reward() -> None:
     # A chain that came to nothing is told so, up to where it got.
     assert [len(each.token_ids) for each in second.answers] == [6]
     assert (second.reward, second.key, second.is_new, second.gain) == (-1.0, None, False, None)
+
+
+def test_a_group_has_the_runs_rewards_but_for_who_was_not_judged_or_not_written() -> None:
+    rewards = Rewards(kind="target", direction=Direction.MINIMISE, initial=2.0, target=1.0)
+    group = advised_group_of(CALL, history_of(*EVENTS), rewards=rewards)
+    assert group is not None
+    assert [member.reward for member in group.members] == [2.5, -1.0]
 
 
 def test_what_the_implementer_wrote_is_not_trained() -> None:
