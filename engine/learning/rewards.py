@@ -29,11 +29,11 @@ SCREENED = 0.0
 
 NOTHING = 0.0
 """`Rewards` of kind ``rank``: of a child that is not valid, or not new."""
-NEUTRAL = 0.25
+NEUTRAL = 0.05
 """Of one that scores exactly what its parent does, and of one that was screened."""
-NEW = 0.5
+NEW = 0.2
 """Of one that is worse than its parent."""
-BETTER = 0.75
+BETTER = 0.8
 """Of the worst one that is better than its parent; the best one has `BEST`."""
 BEST = 1.0
 
