@@ -399,6 +399,8 @@ class Advice(_Event):
 class Update(_Event):
     """A step of training is over, and its adapter is on disk. Subject: its number.
 
+    A figure that is not finite, which a step that was rolled back may have, is recorded as 0.
+
     Attributes:
         number: steps before this one, plus 1.
         version: of the adapter that calls begin with from now on: the step's number, or that of an
@@ -413,7 +415,7 @@ class Update(_Event):
         entropy: mean over the tokens of the entropy, in nats, of what they were drawn from.
         gradient_norm: before it was clipped.
         clip_share: share of the tokens whose ratio was clipped.
-        lag: mean over the groups of the versions between the one that sampled it and this one.
+        lag: mean over the groups of how often the version changed since they were sampled.
         kl: mean over the tokens of the divergence from the model itself, in nats.
         mismatch: mean over the tokens of the absolute difference between the log-probabilities that
             the sampler and the trainer compute, in nats.
@@ -446,6 +448,11 @@ class Update(_Event):
     tokens: int = 0
     seconds: float = 0.0
     swap_ms: float = 0.0
+
+    @property
+    def stands(self) -> bool:
+        """Whether the step brought a new adapter."""
+        return self.skipped is None and self.rolled_back is None
 
 
 Event = Session | Seed | Call | Idea | Advice | Child | Verdict | SwitchedOff | GivenUp | Update

@@ -126,11 +126,11 @@ def _best_known(problem: Problem) -> dict[str, Any] | None:
 
 
 def _learned(settings: RunSettings, history: RunHistory) -> dict[str, Any] | None:
-    """Return what training came to: counts, means over the steps that learned, seconds."""
+    """Return what training came to: counts, seconds, and means over the steps that stand."""
     if settings.learning.method == "none":
         return None
     updates = history.updates
-    learned = [each for each in updates if each.skipped is None]
+    learned = [each for each in updates if each.stands]
     swapped = [each.swap_ms for each in updates if each.swap_ms]
     names = ("reward", "spread", "entropy", "gradient_norm", "clip_share", "lag", "mismatch")
     return {
@@ -138,7 +138,7 @@ def _learned(settings: RunSettings, history: RunHistory) -> dict[str, Any] | Non
         "adapter": settings.learning.adapter,
         "version": history.adapter,
         "updates": len(learned),
-        "skipped": len(updates) - len(learned),
+        "skipped": sum(each.skipped is not None for each in updates),
         "rolled_back": sum(each.rolled_back is not None for each in updates),
         "groups": sum(len(each.groups) for each in learned),
         "stale_groups": sum(each.stale for each in updates),

@@ -67,7 +67,7 @@ def test_a_child_without_a_score_or_news(fault: Outcome, kind: Kind, reward: flo
     assert rewards(kind).of([fault, *scored(2.5)], parent_score=2.0)[0] == reward
 
 
-@pytest.mark.parametrize(("kind", "reward"), [("target", 0.0), ("rank", 0.25)])
+@pytest.mark.parametrize(("kind", "reward"), [("target", 0.0), ("rank", 0.05)])
 def test_a_screened_child_is_worth_more_than_a_failed_one(kind: Kind, reward: float) -> None:
     assert rewards(kind).of([Outcome(failure=Failure.SCREENED)], parent_score=2.0) == (reward,)
 
@@ -89,17 +89,17 @@ def test_ranks_are_above_the_parent_or_not(direction: Direction) -> None:
     signed = 1 if direction is UP else -1
     given = scored(*(signed * each for each in (5.0, 1.0, 2.0, 4.0, -3.0, 3.0)))
     found = rewards("rank", direction).of(given, parent_score=signed * 2.0)
-    assert found == (1.0, 0.5, 0.25, 0.875, 0.5, 0.75)
+    assert found == pytest.approx((1.0, 0.2, 0.05, 0.9, 0.2, 0.8))
 
 
 def test_a_single_better_child_is_the_best() -> None:
-    assert rewards("rank").of(scored(2.001, 1.0), parent_score=2.0) == (1.0, 0.5)
+    assert rewards("rank").of(scored(2.001, 1.0), parent_score=2.0) == (1.0, 0.2)
 
 
 def test_equal_scores_share_the_mean_of_their_places() -> None:
     found = rewards("rank").of(scored(4.0, 3.0, 4.0), parent_score=2.0)
-    assert found == (1 - 0.25 * 0.5 / 2, 0.75, 1 - 0.25 * 0.5 / 2)
-    assert rewards("rank").of(scored(3.0, 3.0), parent_score=2.0) == (0.875, 0.875)
+    assert found == pytest.approx((1 - 0.2 * 0.5 / 2, 0.8, 1 - 0.2 * 0.5 / 2))
+    assert rewards("rank").of(scored(3.0, 3.0), parent_score=2.0) == pytest.approx((0.9, 0.9))
 
 
 def test_ranks_need_no_target() -> None:
@@ -113,7 +113,7 @@ COPY = Outcome(refusal=Refusal.DUPLICATE, key="same")
 def test_equal_siblings_share_one_reward_by_rank() -> None:
     first, other = Outcome(score=4.0, key="same"), Outcome(score=3.0, key="other")
     found = rewards("rank").of([COPY, first, other, COPY], parent_score=2.0)
-    assert found == (1 / 3, 1 / 3, 0.75, 1 / 3)  # and they take one place among the better ones
+    assert found == (1 / 3, 1 / 3, 0.8, 1 / 3)  # and they take one place among the better ones
 
 
 def test_the_first_of_equal_siblings_keeps_its_progress() -> None:
@@ -135,7 +135,7 @@ def test_copies_of_a_sibling_that_failed_or_was_not_judged_are_like_it() -> None
 
 def test_answers_without_a_program_are_no_copies_of_each_other() -> None:
     given = [Outcome(score=3.0), Outcome(score=4.0), Outcome(refusal=Refusal.DUPLICATE)]
-    assert rewards("rank").of(given, parent_score=2.0) == (0.75, 1.0, 0.0)
+    assert rewards("rank").of(given, parent_score=2.0) == (0.8, 1.0, 0.0)
 
 
 def test_a_problem_without_a_target_is_refused_in_a_line() -> None:

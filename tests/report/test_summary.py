@@ -158,6 +158,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
             "wasted_prompt_tokens": 0,
             "wasted_llm_seconds": 0,
         },
+        "learning": None,
         "generated_tokens": 60,
         "advisor": None,
         "llm_seconds": 3.75,

@@ -115,6 +115,10 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
             "unread": 4,
             "outages": 6,
         },
+        "learning": {
+            **{"method": "grpo", "adapter": "full", "updates": 5, "seconds": 61.4},
+            **{"rolled_back": 1, "skipped": 2, "stale_groups": 3},
+        },
         "budget": {"target": 0.12, "prices": {"prompt": 0.0, "generated": 2.5}},
         "money": 0.0123456789,
         "ended_by": "target",
@@ -136,6 +140,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "\nSpeculation: 7 of 9 guesses came true; 123 tokens were generated for nothing\n" in out
     assert "\nAdvisor: ideas 5 new, 3 refines, 1 repeats; 2 tested; 77 tokens; programs by " in out
     assert "the endpoint at https://[b]example.org, 4 answers of no use, 6 failed req" in out
+    assert "\nLearning (grpo, full): 5 updates in 61 s, 1 rolled back, 2 skipped, 3 groups" in out
     assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
     assert "\nEnded by budget.target=0.12\nCandidates whose evaluation" in out
     assert " the end came before: 3\n7 screened out by cheap" in out
@@ -146,8 +151,10 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
     fewer["advisor"] = None
     fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
+    fewer["learning"] = None
     fewer |= {"ended_by": None, "budget": {"prices": {"prompt": 0.0, "generated": 0.0}}}
     print_result(folder=Path("x"), summary=fewer, program=program)
     out = capsys.readouterr().out
     assert "known" not in out and "Computed" not in out and "Clock" not in out
-    assert "Speculation" not in out and "Ended" not in out and "Money" not in out
+    assert "Speculation" not in out and "Learning" not in out
+    assert "Ended" not in out and "Money" not in out
