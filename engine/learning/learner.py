@@ -6,13 +6,14 @@ make up a step. Its adapter is loaded into the running model, and then the step 
 that event on, calls begin with the new version. So the log says which version each call had, and a
 run that goes on continues with the adapter of the last recorded step.
 
-**Lag.** Decoding does not wait for training. A group whose adapter is more than
-``learning.max_lag`` versions old when a step begins is left out, and counted.
+**Lag.** Decoding does not wait for training. A group lags by the number of changes of the version
+since its own was in force last. One that lags by more than ``learning.max_lag`` is left out, and
+counted.
 
 Does not cover the step itself (``trainer.py``, in ``process.py``).
 """
 
-import logging
+import math
 import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from engine.core import Call, Child, Event, Update, Verdict
+from engine.core import Call, Child, Event, Update, UserError, Verdict
 from engine.learning.groups import MakeGroup
 from engine.learning.process import Done, Job, TrainerProcess
 from engine.settings import LearningSettings
@@ -29,7 +30,6 @@ from engine.store import RunHistory
 ADAPTERS = "adapters"
 """Name of the folder with the checkpoints in a run's folder."""
 _KEPT = 6  # checkpoints, besides those of calls that are not over; a collapse goes back by four
-_log = logging.getLogger("brood")
 
 
 class Adopter(Protocol):
@@ -63,16 +63,25 @@ class Learner:
     progress: Callable[[], float]
     _awaited: Counter[int] = field(default_factory=Counter, init=False)  # children, by iteration
     _judged: deque[int] = field(default_factory=deque, init=False)  # iterations to learn from
-    _stale: int = field(default=0, init=False)
+    _stale: int = field(default=0, init=False)  # groups left out since the last step
+    _versions: list[int] = field(default_factory=lambda: [0], init=False)  # as they came in force
     _loading: Done | None = field(default=None, init=False)
     _adopter: Adopter | None = field(default=None, init=False)
 
     def serve(self, adopter: Adopter) -> None:
-        """Begin to hand adapters to ``adopter``, first those that recorded calls still need."""
+        """Begin to hand adapters to ``adopter``, first those that recorded calls still need.
+
+        Raises:
+            UserError: one of them is not in the run's folder.
+        """
         self._adopter = adopter
-        needed = {self.history.adapter, *(self.history.calls[i].adapter for i in self._awaited)}
-        for version in sorted(needed - {0}):
-            adopter.adopt(version, self.checkpoint(version))
+        for version in sorted({self.history.adapter, *self._open_versions()} - {0}):
+            folder = self.checkpoint(version)
+            if not folder.is_dir():
+                raise UserError(
+                    f"{folder} is missing, which the run goes on with; restore it from a copy"
+                )
+            adopter.adopt(version, folder)
 
     def fold(self, event: Event) -> None:
         """Take in an event that is recorded, and that the history has."""
@@ -83,8 +92,7 @@ class Learner:
         elif isinstance(event, Verdict) and event.candidate in self.history.children:
             self._note_judged(self.history.children[event.candidate])
         elif isinstance(event, Update):
-            learned = set(event.groups)
-            self._judged = deque(each for each in self._judged if each not in learned)
+            self._fold_update(event)
 
     def completed(self) -> Iterable[Update]:
         """Yield the steps that are over, for the log; begin the next one if it is time."""
@@ -109,15 +117,12 @@ class Learner:
         return self.folder / ADAPTERS / f"{version:06}"
 
     def _begin(self) -> None:
-        """Begin a step if there are enough groups that do not lag too far behind."""
+        """Begin a step if there are enough groups."""
         if len(self._judged) < self.settings.groups:
             return
-        oldest = self.history.adapter - self.settings.max_lag
         groups = []
         for iteration in list(self._judged):
-            call = self.history.calls[iteration]
-            group = self.make_group(call, self.history) if call.adapter >= oldest else None
-            self._stale += call.adapter < oldest
+            group = self.make_group(self.history.calls[iteration], self.history)
             if group is None:
                 self._judged.remove(iteration)
             else:
@@ -136,28 +141,55 @@ class Learner:
         )
 
     def _update(self, done: Done, *, swap_ms: float) -> Update:
-        stale, self._stale = self._stale, 0
-        found = {**asdict(done.step), "version": done.version}
-        return Update(
-            number=done.job.number,
-            groups=tuple(group.iteration for group in done.job.groups),
-            stale=stale,
-            progress=done.job.progress,
-            swap_ms=swap_ms,
-            **found,
-        )
+        groups = done.job.groups
+        figures = {
+            name: 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in asdict(done.step).items()
+        }
+        found = {
+            "number": done.job.number,
+            "version": done.version,
+            "groups": tuple(group.iteration for group in groups),
+            "stale": self._stale,
+            "progress": done.job.progress,
+            "lag": sum(self._lag(group.adapter) for group in groups) / len(groups),
+            "swap_ms": swap_ms,
+        }
+        return Update(**(figures | found))
+
+    def _fold_update(self, update: Update) -> None:
+        if update.version != self._versions[-1]:
+            self._versions.append(update.version)
+        left = [each for each in self._judged if each not in update.groups]
+        self._judged = deque(each for each in left if not self._is_stale(each))
+        self._stale = len(left) - len(self._judged)
 
     def _note_judged(self, child: Child) -> None:
-        self._awaited[child.iteration] -= 1
-        if not self._awaited[child.iteration]:
-            del self._awaited[child.iteration]
-            self._judged.append(child.iteration)
+        iteration = child.iteration
+        self._awaited[iteration] -= 1
+        if self._awaited[iteration]:
+            return
+        del self._awaited[iteration]
+        if self._is_stale(iteration):
+            self._stale += 1
+        else:
+            self._judged.append(iteration)
+
+    def _is_stale(self, iteration: int) -> bool:
+        return self._lag(self.history.calls[iteration].adapter) > self.settings.max_lag
+
+    def _lag(self, version: int) -> int:
+        """Return how often the version changed since this one was in force."""
+        return self._versions[::-1].index(version)
+
+    def _open_versions(self) -> set[int]:
+        """Return the versions of the calls that are not over."""
+        return {self.history.calls[iteration].adapter for iteration in self._awaited}
 
     def _remove_checkpoints(self) -> None:
-        """Remove the checkpoints that neither the next sessions nor open calls need."""
-        open_calls = {self.history.calls[iteration].adapter for iteration in self._awaited}
-        kept = {self.checkpoint(version).name for version in open_calls}
-        folders = sorted((self.folder / ADAPTERS).glob("[0-9]*"))
-        for folder in folders[:-_KEPT]:
+        """Remove the checkpoints that no session, no step that goes back and no call needs."""
+        latest = list(dict.fromkeys(reversed(self._versions)))[:_KEPT]
+        kept = {self.checkpoint(version).name for version in (*latest, *self._open_versions())}
+        for folder in (self.folder / ADAPTERS).glob("[0-9]*"):
             if folder.name not in kept:
                 shutil.rmtree(folder, ignore_errors=True)

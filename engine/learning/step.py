@@ -24,7 +24,6 @@ class Step:
     entropy: float = 0.0
     gradient_norm: float = 0.0
     clip_share: float = 0.0
-    lag: float = 0.0
     kl: float = 0.0
     mismatch: float = 0.0
     unique: float = 0.0
@@ -33,12 +32,11 @@ class Step:
     seconds: float = 0.0
 
 
-def plain_step(groups: Sequence[Group], *, version: int) -> Step:
+def plain_step(groups: Sequence[Group]) -> Step:
     """Return what is known of a step before it is made.
 
     Args:
         groups: that it learns from; at least one, with at least one member.
-        version: of the adapter that it starts from.
     """
     members = [member for group in groups for member in group.members]
     new = {member.key for member in members if member.is_new}
@@ -48,7 +46,6 @@ def plain_step(groups: Sequence[Group], *, version: int) -> Step:
     common = answers.most_common(1)[0][1] if answers else 0
     return Step(
         reward=sum(member.reward for member in members) / len(members),
-        lag=sum(version - group.adapter for group in groups) / len(groups),
         unique=len(new) / len(members),
         common=common / len(members),
     )

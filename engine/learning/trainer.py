@@ -147,7 +147,7 @@ class Trainer:
         """Make a step, and take it back if it went wrong."""
         if not groups:
             return Step(reward=0.0, version=version, skipped="there is no child to learn from")
-        step = plain_step(groups, version=version)
+        step = plain_step(groups)
         wrong = self._collapse.of_uniqueness(step.unique)
         if wrong is None:
             before = self._optimizer.moment()

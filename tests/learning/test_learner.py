@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from engine.core import (
     SampledFrom,
     Session,
     Update,
+    UserError,
     Verdict,
 )
 from engine.learning.group import Group, Member
@@ -27,6 +29,7 @@ from engine.learning.learner import Learner
 from engine.learning.process import Done, Job
 from engine.learning.step import Step
 from engine.store import Recorded, RunHistory
+from engine.store.log import decode, encode
 
 K = 3
 STEP = Step(skipped=None, rolled_back=None, reward=0.25)
@@ -116,6 +119,23 @@ class Bench:
     def judge(self, iteration: int, *, children: Sequence[int] = range(K)) -> None:
         for index in children:
             self.record(child(iteration, index))
+
+    def step(self, step: Step = STEP) -> Update:
+        """Have the step that is under way end and its adapter loaded, with its checkpoint there."""
+        done = Done(job=self.trainer.jobs[-1], step=step)
+        if done.stands:
+            done.job.folder.mkdir(parents=True)
+        self.trainer.finish(step)
+        self.adopter.loaded = [] if self.turn() else [(done.version, 1.0)]
+        self.turn()
+        return self.history.updates[-1]
+
+    def learn(self, iteration: int, step: Step = STEP) -> Update:
+        """Have a call made and learned from."""
+        self.call(iteration)
+        self.judge(iteration)
+        self.turn()
+        return self.step(step)
 
     def call(self, iteration: int) -> None:
         self.record(call(iteration, adapter=self.history.adapter))
@@ -284,6 +304,9 @@ def test_a_resumed_run_goes_on_with_what_was_not_learned(tmp_path: Path) -> None
 
     again = Bench(tmp_path, groups=1)
     again.record(*events, *bench.history.updates)
+    with pytest.raises(UserError, match="000001 is missing, which the run goes on with"):
+        again.learner.serve(HandAdopter())
+    (tmp_path / "adapters" / "000001").mkdir(parents=True)
     again.learner.serve(adopter := HandAdopter())
     assert adopter.asked == [1]  # for call 3, and the next ones
     again.turn()
@@ -319,3 +342,64 @@ def test_a_lost_trainer_gets_no_more_steps(tmp_path: Path, lost: bool) -> None:
     bench.judge(0)
     bench.turn()
     assert len(bench.trainer.jobs) == (0 if lost else 1)
+
+
+def test_lag_is_counted_in_changes_of_the_version_and_not_in_steps(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1, max_lag=0)
+    bench.call(100)
+    for number in (1, 2):
+        assert bench.learn(number, replace(STEP, skipped="nothing")).version == 0
+    bench.judge(100)  # two steps on, and still of the version in force
+    bench.turn()
+    assert bench.step().lag == 0
+
+    bench = Bench(tmp_path / "other", groups=1, max_lag=1)
+    for number in (1, 2, 3):
+        bench.learn(number)
+    bench.call(100)
+    assert bench.learn(4, replace(STEP, rolled_back="entropy fell", version=1)).version == 1
+    bench.call(101)
+    bench.judge(101)
+    bench.turn()
+    assert bench.step().lag == 0
+    assert bench.history.adapter == 5
+    bench.judge(100)  # of version 3; then came 1 and 5
+    bench.turn()
+    assert len(bench.trainer.jobs) == 5
+
+
+def test_a_group_that_came_too_late_is_counted_once_over_all_sessions(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1, max_lag=0)
+    bench.call(100)
+    bench.call(101)
+    bench.learn(1)
+    bench.judge(100)
+    assert bench.learn(2).stale == 1
+    bench.judge(101)
+    history = bench.history
+    again = Bench(tmp_path, groups=1, max_lag=0)
+    again.record(*history.calls.values())
+    first, second = history.updates
+    of = {i: [child(i, index) for index in range(K)] for i in (1, 2, 100, 101)}
+    again.record(*of[1], first, *of[100], *of[2], second, *of[101])
+    again.learner.serve(again.adopter)
+    assert again.learn(3).stale == 1  # 101, and not 100 again
+
+
+def test_the_checkpoints_that_a_collapse_goes_back_to_stay(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    for number in range(1, 7):
+        bench.learn(number)
+    bench.learn(7, replace(STEP, rolled_back="entropy fell", version=3))
+    for number in range(8, 12):  # the trainer may go back to the versions that these began with
+        bench.learn(number)
+    kept = {int(folder.name) for folder in (tmp_path / "adapters").iterdir()}
+    assert kept == {6, 3, 8, 9, 10, 11}
+
+
+def test_figures_that_are_not_finite_can_be_recorded(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    bad = replace(STEP, gradient_norm=math.inf, kl=math.nan, rolled_back="not finite", version=0)
+    update = bench.learn(1, bad)
+    assert (update.gradient_norm, update.kl, update.stands) == (0.0, 0.0, False)
+    assert decode(update.KIND, encode(update)) == update

@@ -87,7 +87,7 @@ def test_a_second_pass_is_clipped(tiny: Path, learning: Settings, group_of: Grou
     assert step.kl > once.kl
 
 
-def test_lag_mismatch_and_repeats_are_reported(
+def test_mismatch_and_repeats_are_reported(
     tiny: Path, learning: Settings, group_of: Groups
 ) -> None:
     one = trainer(tiny, learning())
@@ -101,7 +101,7 @@ def test_lag_mismatch_and_repeats_are_reported(
     group = replace(group, adapter=3, members=(*members, members[0]))
     step = one.step([group], version=4, progress=0.1)
     assert step.mismatch == pytest.approx(0.25, abs=1e-5)
-    assert (step.lag, step.common, step.unique) == (1.0, 0.5, 0.25)
+    assert (step.common, step.unique) == (0.5, 0.25)
     assert step.reward == 0.5
 
 
