@@ -10,12 +10,13 @@ import signal
 import sys
 import time
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from engine.learning.process import Done, Job, Setup
 from engine.learning.step import Step
-from engine.learning.trainer import Trainer
+
+if TYPE_CHECKING:
+    from engine.learning.trainer import Trainer
 
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
@@ -23,7 +24,6 @@ _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 def main() -> None:
     """Train until standard input ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group of processes
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed by mistake is no message
     setup, checkpoint = pickle.load(sys.stdin.buffer)
@@ -38,7 +38,11 @@ def main() -> None:
         target.flush()
 
 
-def _trainer(setup: Setup, checkpoint: Path | None) -> Trainer:
+def _trainer(setup: Setup, checkpoint: Path | None) -> "Trainer":
+    import torch  # takes seconds, in which the run may have died
+
+    from engine.learning.trainer import Trainer
+
     trainer = Trainer(
         weights=setup.weights,
         settings=setup.settings,
@@ -51,7 +55,7 @@ def _trainer(setup: Setup, checkpoint: Path | None) -> Trainer:
     return trainer
 
 
-def _do(trainer: Trainer, job: Job) -> Step:
+def _do(trainer: "Trainer", job: Job) -> Step:
     began = time.monotonic()
     step = trainer.step(job.groups, version=job.version, progress=job.progress)
     if Done(job=job, step=step).stands:

@@ -19,7 +19,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.core import Call, Child, Event, Update, UserError, Verdict
 from engine.learning.groups import MakeGroup
@@ -142,7 +142,7 @@ class Learner:
 
     def _update(self, done: Done, *, swap_ms: float) -> Update:
         groups = done.job.groups
-        figures = {
+        figures: dict[str, Any] = {
             name: 0.0 if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(done.step).items()
         }

@@ -162,13 +162,13 @@ class TrainerProcess:
                 with self._started() as process:
                     while job := job or self._jobs.get():
                         done = _ask(process, job)
-                        if done.version:
-                            self._checkpoint = job.folder.with_name(f"{done.version:06}")
+                        folder = job.folder.with_name(f"{done.version:06}")
+                        self._checkpoint = folder if done.version else None
                         job, deaths = None, 0
                         self._done.put(done)
                         self._notify()
                     return
-            except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
+            except (OSError, EOFError, pickle.UnpicklingError) as error:
                 if self._closing.is_set():
                     return
                 deaths += 1
@@ -182,6 +182,7 @@ class TrainerProcess:
             [sys.executable, "-P", "-s", "-m", "engine.learning"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            process_group=0,  # Ctrl-C is for the run, which ends this process
             env={**os.environ, "OMP_NUM_THREADS": threads},
         )
         try:
@@ -211,7 +212,8 @@ def _send(process: "subprocess.Popen[bytes]", message: object) -> None:
 
 def _ask(process: "subprocess.Popen[bytes]", job: Job) -> Done:
     assert process.stdout is not None
-    _send(process, job)
+    with contextlib.suppress(BrokenPipeError):  # it may have ended before, and have said why
+        _send(process, job)
     answer = pickle.load(process.stdout)
     if isinstance(answer, Exception):
         raise EOFError(str(answer)) from answer

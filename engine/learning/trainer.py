@@ -10,6 +10,7 @@ steps' beginnings, and the optimizer, whose momentum led there, begins anew.
 """
 
 import math
+import pickle
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -133,10 +134,14 @@ class Trainer:
             state = torch.load(folder / _STATE, weights_only=True)
             self._optimizer.begin_at(self._optimizer.parameters())
             self._optimizer.adamw.load_state_dict(state["optimizer"])
-        except (OSError, RuntimeError, ValueError, KeyError) as error:
+        except (OSError, EOFError, RuntimeError, ValueError, KeyError) as error:
             reason = " ".join(str(error).split())[:300]
             raise UserError(
                 f"the trainer's state in {folder} can't be read: {reason}; begin another run"
+            ) from error
+        except pickle.UnpicklingError as error:  # torch's message is long, and on other things
+            raise UserError(
+                f"the trainer's state in {folder} can't be read: it is damaged; begin another run"
             ) from error
         self._collapse.restore(state["collapse"])
         self._earlier = deque(state["earlier"], maxlen=_KEPT)

@@ -1,0 +1,226 @@
+"""The trainer's process: steps come back, deaths are survived, nothing is left of it."""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.learning.group import Group
+from engine.learning.process import Done, Job, Setup, TrainerProcess
+from engine.settings import LearningSettings
+
+Settings = Callable[..., LearningSettings]
+Groups = Callable[..., Group]
+SECONDS = 120.0
+FILES = {"adapter_config.json", "adapter_model.safetensors", "trainer.pt"}
+
+
+class Bench:
+    """A trainer's process, and jobs for it."""
+
+    def __init__(
+        self, *, setup: Setup, folder: Path, group: Group, checkpoint: Path | None
+    ) -> None:
+        self.bell = threading.Event()
+        self.folder = folder
+        self.group = group
+        self.before = set(children())
+        self.process = TrainerProcess(
+            setup,
+            cores=sorted(os.sched_getaffinity(0))[:1],
+            checkpoint=checkpoint,
+            notify=self.bell.set,
+        )
+
+    def submit(self, number: int, *, version: int, times: int = 1) -> Job:
+        job = Job(
+            number=number,
+            version=version,
+            groups=(self.group,) * times,
+            progress=0.1,
+            folder=self.folder / f"{number:06}",
+        )
+        self.process.submit(job)
+        return job
+
+    def done(self) -> Done:
+        assert self.bell.wait(SECONDS)
+        self.bell.clear()
+        done = self.process.completed()
+        assert done is not None
+        assert self.process.completed() is None
+        return done
+
+    def step(self, number: int, *, version: int) -> Done:
+        self.submit(number, version=version)
+        return self.done()
+
+    @property
+    def pid(self) -> int:
+        """The process; waits until there is one."""
+        wait_until(lambda: len(self.found()) == 1)
+        return self.found()[0]
+
+    def found(self) -> list[int]:
+        return sorted(set(children()) - self.before)
+
+
+def children() -> list[int]:
+    """This process's children that train."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        for pid in map(int, (task / "children").read_text().split()):
+            try:
+                if b"engine.learning" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+            except OSError:
+                continue
+    return found
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def bench(
+    tiny: Path, learning: Settings, group_of: Groups, tmp_path: Path
+) -> Iterator[Callable[..., Bench]]:
+    """Return a function that makes one."""
+    made: list[Bench] = []
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0})
+
+    def make(*, checkpoint: Path | None = None, **changes: object) -> Bench:
+        settings = learning(learning_rate=1e-3)
+        setup = Setup(weights=tiny, settings=settings, seed=0, device="cpu", dtype="float32")
+        one = Bench(
+            setup=replace(setup, **changes),  # type: ignore[arg-type]
+            folder=tmp_path,
+            group=group,
+            checkpoint=checkpoint,
+        )
+        made.append(one)
+        return one
+
+    yield make
+    for one in made:
+        one.process.close()
+    assert all(one.found() == [] for one in made)
+
+
+def test_a_step_comes_back_and_its_checkpoint_is_whole(
+    bench: Callable[..., Bench], capfd: pytest.CaptureFixture[str]
+) -> None:
+    one = bench()
+    done = one.step(1, version=0)
+    assert done.stands and done.version == 1
+    assert not one.process.is_busy
+    assert {file.name for file in done.job.folder.iterdir()} >= FILES
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) == 19
+    assert one.step(2, version=1).version == 2
+    assert sorted(path.name for path in one.folder.iterdir()) == ["000001", "000002"]
+    one.process.close()
+    one.process.close()
+    assert capfd.readouterr() == ("", "")  # the run's display has the terminal
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_goes_on_at_the_last_checkpoint(
+    bench: Callable[..., Bench], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = bench()
+    one.step(1, version=0)
+    first = one.pid
+    os.kill(first, signal.SIGSTOP)  # so that it is in the middle of what comes
+    one.submit(2, version=1)
+    os.kill(first, signal.SIGKILL)
+    with caplog.at_level(logging.WARNING):
+        done = one.done()
+    assert (done.job.number, done.version) == (2, 2)
+    assert one.pid != first
+    (record,) = [each for each in caplog.records if each.name == "brood"]
+    assert record.getMessage().endswith("; it is started again from its last checkpoint")
+    other = bench(checkpoint=tmp_path / "000001")
+    other.folder = tmp_path / "other"
+    again = other.step(2, version=1)
+    weights = "adapter_model.safetensors"
+    assert (again.job.folder / weights).read_bytes() == (done.job.folder / weights).read_bytes()
+
+
+def test_a_process_that_dies_again_and_again_is_lost(
+    bench: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = bench()
+    one.submit(1, version=0)
+    for _ in range(3):
+        pid = one.pid
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda pid=pid: pid not in one.found())  # type: ignore[misc]
+    wait_until(lambda: one.process.is_lost)
+    assert one.process.completed() is None
+    assert one.found() == []
+    last = caplog.records[-1].getMessage()
+    assert last.endswith("3 times in a row; the run goes on without learning")
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_told_in_a_line(
+    bench: Callable[..., Bench],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    one = bench()
+    folder = one.step(1, version=0).job.folder
+    (folder / "trainer.pt").write_bytes(b"no state")
+    other = bench(checkpoint=folder)
+    other.submit(2, version=1)
+    wait_until(lambda: other.process.is_lost)
+    messages = [each.getMessage() for each in caplog.records if each.name == "brood"]
+    assert len(messages) == 3
+    for message in messages:
+        assert f"the trainer's state in {folder} can't be read: it is damaged" in message
+        assert "\n" not in message
+    assert capfd.readouterr().err == ""
+
+
+def test_a_process_ends_in_the_middle_of_a_step(bench: Callable[..., Bench]) -> None:
+    for pause in (0.0, 0.3, 3.0):  # at its start, while it imports, while it trains
+        one = bench()
+        one.submit(1, version=0, times=500)
+        time.sleep(pause)
+        one.process.close()
+        assert one.found() == []
+
+
+@pytest.mark.slow
+def test_a_step_that_goes_back_to_the_model_itself_is_gone_on_from(
+    bench: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = bench()
+    one.step(1, version=0)
+    good = one.group
+    members = tuple(replace(each, is_new=False, reward=0.0) for each in good.members)
+    for number in range(2, 4):
+        one.step(number, version=1)
+    one.group = replace(good, members=members)
+    for number in range(4, 8):
+        done = one.step(number, version=3)
+    assert done.step.rolled_back is not None
+    assert done.version == 0
+    os.kill(one.pid, signal.SIGKILL)
+    one.group = good
+    again = one.step(8, version=0)
+    assert again.version == 8
+    first, last = one.folder / "000001", one.folder / "000008"
+    weights = "adapter_model.safetensors"
+    assert (first / weights).read_bytes() == (last / weights).read_bytes()
