@@ -64,6 +64,11 @@ def _read(folder: Path, reward: str | None) -> Recording:
     settings = config.load_run(folder)
     problem = read_problem(settings)
     history = replay(read_log(folder), problem.direction, name=folder)
+    if settings.advisor.enabled:
+        raise UserError(
+            f"{folder} had an advisor, whose answers stand in several prompts for each child; that "
+            "can't be exported yet"
+        )
     learning = settings.learning
     if reward is not None:
         if reward not in get_args(Kind):

@@ -76,6 +76,8 @@ def _probe(arguments: Arguments) -> int:
         raise UserError("give one run's folder, such as runs/NAME")
     folder = Path(arguments.rest[0])
     settings = config.load_run(folder)
+    if settings.advisor.enabled:
+        raise UserError(f"{folder} had an advisor; a probe is of children with one prompt alone")
     problem = read_problem(settings)
     history = replay(read_log(folder), problem.direction, name=folder)
     if not history.adapter:
