@@ -39,12 +39,12 @@ class Batch:
         return log_probabilities(network.states(self.prepared), network.head, self.draws)
 
     @torch.no_grad()
-    def divergence(self, network: Network) -> torch.Tensor:
-        """Return each token's divergence from the model without its adapter, in nats."""
+    def against_model(self, network: Network) -> torch.Tensor:
+        """Return three sums over the tokens, shape (3,); see `divergences`."""
         new = network.states(self.prepared)
         with network.without_adapter():
             base = network.states(self.prepared)
-        return divergences(new, base, network.head, self.draws)
+        return torch.stack(divergences(new, base, network.head, self.draws))
 
 
 def batches(answers: Sequence[Answer], *, network: Network, masks: Masks) -> Iterator[Batch]:

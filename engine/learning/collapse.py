@@ -1,22 +1,36 @@
 """Whether the model has stopped trying different things.
 
 The safest answer wins easily: a model that learns to repeat it gets steady rewards and finds
-nothing. Two signs: the entropy of its tokens, and the share of new valid children.
+nothing. Two signs: the entropy of its tokens, against the model's own at the same places (prompts,
+grammars and temperatures change from step to step, and the entropy with them), and the share of new
+valid children, against the first steps'.
 """
 
 from collections import deque
 
-_ENTROPY_SHARE = 0.3  # of the first step's; PACEvolve++ shows 1.0 to 0.4 for runs that still work
+_ENTROPY_SHARE = 0.3  # of the model's own; PACEvolve++ shows 1.0 to 0.4 for runs that still work
 _UNIQUE_SHARE = 0.5  # of the first steps'
 _FIRST = 3  # steps whose mean the later ones are compared with
 _WINDOW = 4  # later steps whose mean is compared
+
+
+def of_entropy(entropy: float, *, own: float) -> str | None:
+    """Return what is wrong, or None.
+
+    Args:
+        entropy: of an adapter's tokens, in nats.
+        own: the model's own at the same places.
+    """
+    least = _ENTROPY_SHARE * own
+    if entropy >= least:
+        return None
+    return f"the tokens' entropy fell to {entropy:.3f} nats, below {least:.3f}"
 
 
 class Collapse:
     """Watches the steps of a run."""
 
     def __init__(self) -> None:
-        self._entropy: float | None = None
         self._first: list[float] = []
         self._latest: deque[float] = deque(maxlen=_WINDOW)
 
@@ -32,27 +46,16 @@ class Collapse:
             return None
         return f"the share of new valid children fell to {mean:.3f}, below {least:.3f}"
 
-    def of_entropy(self, entropy: float) -> str | None:
-        """Take in a step's entropy; return what is wrong, or None."""
-        if self._entropy is None:
-            self._entropy = entropy
-        least = _ENTROPY_SHARE * self._entropy
-        if entropy >= least:
-            return None
-        return f"the tokens' entropy fell to {entropy:.3f} nats, below {least:.3f}"
-
     def forgive(self) -> None:
         """Count steps anew after an adapter was taken back; the first steps' figures stay."""
         self._latest.clear()
 
     def state(self) -> dict[str, object]:
         """Return it as plain values."""
-        return {"entropy": self._entropy, "first": self._first, "latest": list(self._latest)}
+        return {"first": self._first, "latest": list(self._latest)}
 
     def restore(self, state: dict[str, object]) -> None:
         """Take what `state` returned."""
-        entropy, first, latest = state["entropy"], state["first"], state["latest"]
-        assert (entropy is None or isinstance(entropy, float)) and isinstance(first, list)
-        assert isinstance(latest, list)
-        self._entropy, self._first = entropy, list(first)
-        self._latest = deque(latest, maxlen=_WINDOW)
+        first, latest = state["first"], state["latest"]
+        assert isinstance(first, list) and isinstance(latest, list)
+        self._first, self._latest = list(first), deque(latest, maxlen=_WINDOW)

@@ -116,25 +116,31 @@ def log_probabilities(
 @torch.no_grad()
 def divergences(
     hidden: torch.Tensor, base: torch.Tensor, head: torch.Tensor, chosen: Sequence[Draw]
-) -> torch.Tensor:
-    """Return the divergence KL(new || base) at each drawn token, exactly, in nats, shape (N,).
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Compare what tokens would be drawn from with what the model itself would draw them from.
 
     Args:
         hidden: states after the last norm, shape (rows, width).
         base: the same states of the model itself.
         head: see `log_probabilities`.
         chosen: the draws, N in all.
+
+    Returns:
+        the sums over the N tokens of the divergence KL(new || base), exactly; of the entropy; and
+        of the model's own entropy, all in nats.
     """
-    found, slots = [], []
+    sums = torch.zeros(3, device=hidden.device)
     for draw in chosen:
         weights = _weights(head, draw.support)
         for part in draw.parts(len(head)):
             rows = part.rows.to(hidden.device)
             new = _processed(hidden[rows], weights, part)
             old = _processed(base[rows], weights, part)
-            found.append((new.exp() * (new - old)).sum(dim=-1))
-            slots.append(part.slots)
-    return torch.cat(found)[torch.argsort(torch.cat(slots)).to(hidden.device)]
+            entropy = -(new.exp() * new).sum()
+            crossed = -(new.exp() * old).sum()
+            sums += torch.stack([crossed - entropy, entropy, -(old.exp() * old).sum()])
+    divergence, entropy, own = sums
+    return divergence, entropy, own
 
 
 class _Drawn(torch.autograd.Function):

@@ -25,7 +25,7 @@ from engine.core import SampledFrom, UserError
 from engine.learning.adapter import load_adapter, save_adapter
 from engine.learning.advantages import advantages
 from engine.learning.batch import Batch, batches
-from engine.learning.collapse import Collapse
+from engine.learning.collapse import Collapse, of_entropy
 from engine.learning.expert import Example, Examples
 from engine.learning.group import Answer, Group
 from engine.learning.loss import token_losses
@@ -159,15 +159,17 @@ class Trainer:
             if not self._earlier or self._earlier[-1][0] != version:
                 self._earlier.append((version, before.parameters))
             learn = self._imitated if self._settings.method == "expert" else self._learned
-            step = learn(step, groups, version=version, progress=progress)
+            step, chosen = learn(step, groups, progress=progress)
             if step.skipped is not None:
-                return step
-            wrong = self._collapse.of_entropy(step.entropy)
+                return replace(step, version=version)
+            kl, entropy, own = self._against_model(chosen)
+            step = replace(step, kl=kl)
+            bad = _badness(step, self._settings)
+            if bad is not None:
+                self._optimizer.go_back(before)
+                return replace(step, version=version, rolled_back=bad)
+            wrong = of_entropy(entropy, own=own)
             if wrong is None:
-                bad = _badness(step, self._settings)
-                if bad is not None:
-                    self._optimizer.go_back(before)
-                    return replace(step, version=version, rolled_back=bad)
                 return step
         return self._back(step, wrong, version=version)
 
@@ -180,8 +182,8 @@ class Trainer:
         return replace(step, version=earliest, rolled_back=wrong)
 
     def _learned(
-        self, step: Step, groups: Sequence[Group], *, version: int, progress: float
-    ) -> Step:
+        self, step: Step, groups: Sequence[Group], *, progress: float
+    ) -> tuple[Step, list[Batch]]:
         """Follow the gradient of the clipped loss (PACEvolve++ Eq. 6)."""
         answers: list[Answer] = []
         worth: list[float] = []
@@ -199,12 +201,12 @@ class Trainer:
                 worth += [value] * len(member.answers)
         if not spreads:
             reason = "no group's rewards tell its children apart"
-            return replace(step, version=version, skipped=reason)
+            return replace(step, skipped=reason), []
         chosen = list(batches(answers, network=self._network, masks=self._masks))
         if not chosen:
-            return replace(step, version=version, skipped="no token was a choice")
+            return replace(step, skipped="no token was a choice"), []
         step = replace(step, spread=sum(spreads) / len(spreads))
-        return self._passes(step, chosen, torch.tensor(worth, dtype=torch.float32))
+        return self._passes(step, chosen, torch.tensor(worth, dtype=torch.float32)), chosen
 
     def _passes(self, step: Step, chosen: Sequence[Batch], worth: torch.Tensor) -> Step:
         tokens = sum(len(batch.owners) for batch in chosen)
@@ -237,12 +239,11 @@ class Trainer:
             clip_share=clipped,
             gradient_norm=norm,
             tokens=tokens,
-            kl=self._divergence(chosen),
         )
 
     def _imitated(
-        self, step: Step, groups: Sequence[Group], *, version: int, progress: float
-    ) -> Step:
+        self, step: Step, groups: Sequence[Group], *, progress: float
+    ) -> tuple[Step, list[Batch]]:
         """Fit the model itself to the best children so far; see ``expert.py``."""
         answers = [
             answer for group in groups for member in group.members for answer in member.answers
@@ -250,7 +251,7 @@ class Trainer:
         chosen = list(batches(answers, network=self._network, masks=self._masks))
         self._examples.take(groups)
         if not chosen or not list(self._examples):
-            return replace(step, version=version, skipped="there is no new valid child to imitate")
+            return replace(step, skipped="there is no new valid child to imitate"), []
         tokens = sum(len(batch.owners) for batch in chosen)
         entropy = mismatch = 0.0
         with torch.no_grad():
@@ -265,19 +266,15 @@ class Trainer:
             known=chosen,
             generator=self._random,
         )
-        return replace(
-            step,
-            entropy=entropy,
-            mismatch=mismatch,
-            gradient_norm=norm,
-            tokens=learned,
-            kl=self._divergence(chosen),
-        )
+        step = replace(step, entropy=entropy, mismatch=mismatch, gradient_norm=norm, tokens=learned)
+        return step, chosen
 
-    def _divergence(self, chosen: Sequence[Batch]) -> float:
-        """Return the tokens' mean divergence from the model itself, in nats."""
-        total = sum(float(batch.divergence(self._network).sum()) for batch in chosen)
-        return total / sum(len(batch.owners) for batch in chosen)
+    def _against_model(self, chosen: Sequence[Batch]) -> list[float]:
+        """Return the tokens' mean divergence from the model, entropy and entropy in the model."""
+        tokens = sum(len(batch.owners) for batch in chosen)
+        sums = torch.stack([batch.against_model(self._network) for batch in chosen]).sum(dim=0)
+        found: list[float] = (sums / tokens).tolist()
+        return found
 
 
 def _badness(step: Step, settings: LearningSettings) -> str | None:
