@@ -10,7 +10,7 @@ parts (``engine.parts``), or what is printed and written at the end (``engine.ru
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -24,8 +24,8 @@ from engine.beginning import Restored, archive_features, first_events, restore, 
 from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
 from engine.evaluation import Cascade
-from engine.inference import Decoder, Model, most_at_once
-from engine.learning import ADAPTERS, Learner, group_of, rewards_of
+from engine.inference import Decoder, Model, find_weights, most_at_once
+from engine.learning import ADAPTERS, Learner, check_learning, group_of, rewards_of
 from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
@@ -33,7 +33,7 @@ from engine.pool import read_pool
 from engine.prompts import Operator
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
-from engine.store import Event, EventLog, RunHistory, Session, create_run, replay
+from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run, replay
 from engine.timeline import TIMELINE, Timeline
 
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
@@ -85,6 +85,7 @@ class Run:
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem) as parts:
             events = [begun_session(0, problem), *first_events(settings, parts, reading)]
+            _check_learning(settings, problem, events)
             settings = settled(settings)  # a run that goes on does so in the format it began with
             create_run(folder, write_config=lambda path: config.save(settings, path), events=events)
             with EventLog(folder, session=0) as log:
@@ -299,6 +300,15 @@ def learning(run: Run, parts: Parts, *, notify: Callable[[], object]) -> Iterato
 def begun_session(number: int, problem: Problem) -> Session:
     """Return the event that says that this process began to work on a run."""
     return Session(number=number, engine=engine.__version__, fingerprint=problem.fingerprint)
+
+
+def _check_learning(settings: RunSettings, problem: Problem, events: Sequence[Event]) -> None:
+    """Check, before there is a folder, that a run which is to learn can."""
+    if settings.learning.method != "none":
+        initial = next(each.score for each in events if isinstance(each, Verdict))
+        assert initial is not None  # or it could not begin
+        weights = find_weights(settings.model)
+        check_learning(settings.learning, problem=problem, initial=initial, weights=weights)
 
 
 def _default_name(settings: RunSettings) -> str:

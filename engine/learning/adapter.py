@@ -8,7 +8,6 @@ last block's K and V are made from what the blocks before it put out. So the KV 
 stays right under every version.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from engine.core import UserError
+from engine.learning.trainable import check_trainable
 from engine.settings import LearningSettings
 
 _WEIGHTS = "adapter_model.safetensors"
@@ -33,13 +33,8 @@ def load_model(weights: Path, *, dtype: torch.dtype, device: str) -> Any:
     """
     from transformers import AutoModelForCausalLM
 
+    check_trainable(weights)
     try:
-        config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
-        if config.get("quantization_config"):
-            raise UserError(
-                f"the model in {weights} is quantised and can't be trained; give model.path a "
-                "folder with its bf16 weights, or learning=none"
-            )
         model = AutoModelForCausalLM.from_pretrained(weights, dtype=dtype, local_files_only=True)
     except (OSError, ValueError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:300]
