@@ -6,9 +6,11 @@
 format=groups   a row for each call: its prompt, and lists with an entry for each child (answer,
                 tokens, log-probabilities, temperature, reward, score, failure, refusal)
        sft      a row for each new child with a score: prompt and answer, as text and as the exact
-                tokens (``input_ids``, ``labels``) where the run recorded them
-       dpo      a row for each call whose children's rewards differ: the best and the worst answer
-       kto      a row for each answer, and whether its child is new and has a score
+                tokens (``input_ids``, ``labels``) where all the runs recorded them
+       dpo      a row for each call with two different answers whose rewards differ: the best and
+                the worst one
+       kto      a row for each answer, and whether its child is new and has a score; none for
+                copies of such a child
 out=FILE        ends in .parquet or .jsonl; written whole or not at all
 reward=KIND     rank or target, as learning.reward; the runs' own setting by default
 
@@ -44,18 +46,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def _export(arguments: Arguments) -> int:
     options = arguments.options
-    form, out = options.get("format", ""), Path(options.get("out", ""))
+    form, named = options.get("format", ""), options.get("out", "")
+    out = Path(named)
     if form not in ROWS:
         raise UserError(f"format is {form!r}; it must be one of {', '.join(ROWS)}")
     if out.suffix not in _WRITERS:
-        raise UserError(f"out is {str(out)!r}; it must be a file that ends in .parquet or .jsonl")
+        raise UserError(f"out is {named!r}; it must be a file that ends in .parquet or .jsonl")
     if not arguments.rest:
         raise UserError("give at least one run's folder, such as runs/NAME")
     recordings = [_read(Path(each), options.get("reward")) for each in arguments.rest]
     rows = [row for each in recordings for row in ROWS[form](each)]
     if not rows:
         raise UserError(f"the runs hold nothing for format={form}")
-    _WRITERS[out.suffix](out, rows)
+    common = set[str].intersection(*(set(row) for row in rows))
+    _WRITERS[out.suffix](out, [{k: v for k, v in row.items() if k in common} for row in rows])
     print(f"{len(rows)} rows in {out}")
     return 0
 

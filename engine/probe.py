@@ -37,13 +37,11 @@ from engine.learning import ADAPTERS
 from engine.parts import Parts, open_parts, read_problem
 from engine.pipeline.request import spread
 from engine.prompts import Operator
-from engine.report.summary import write_whole
-from engine.settings import RunSettings
+from engine.report.summary import PROBE, write_whole
+from engine.settings import NEED_MORE, RunSettings
 from engine.store import RunHistory, read_log, replay
 from engine.syntax import read
 
-PROBE = "probe.json"
-"""Name of the file in a run's folder."""
 _STREAM = 0x50  # keeps the seeds apart from a run's
 _RESAMPLES = 2000
 _COUNTS = ("children", "valid", "unique_valid", "improving")
@@ -124,14 +122,22 @@ def frozen_prompts(
     """Return prompts of different parents of a recorded run, spread evenly over the order of use.
 
     The prompts are new ones: they have seeds, and so places in the parents, of their own. They show
-    the parent and no other programs.
+    the parent and no other programs. Calls by operators that need a second program are passed over.
 
     Raises:
         UserError: the run has fewer parents than ``count``.
     """
-    calls = list({call.parent: call for call in reversed(history.calls.values())}.values())[::-1]
+    usable = [
+        call
+        for call in history.calls.values()
+        if call.operator in operators and call.operator not in NEED_MORE
+    ]
+    calls = list({call.parent: call for call in reversed(usable)}.values())[::-1]
     if len(calls) < count:
-        raise UserError(f"the run has {len(calls)} parents; the probe needs {count}")
+        raise UserError(
+            f"the run has {len(calls)} parents that prompts can be made of; give prompts=N, up to "
+            "that number, or another run as of=RUN"
+        )
     chosen = [calls[i * len(calls) // count] for i in range(count)]
     prompts = []
     for number, call in enumerate(chosen):

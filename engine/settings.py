@@ -510,6 +510,10 @@ class RunSettings(Section):
         method = self.learning.method
         must_be = "none with model=mutation, which has nothing to train"
         require(not is_mutation or method == "none", "learning.method", method, must_be)
+        lists = operators.get("verbalized")
+        must_be = "0 while the model learns: children of one answer are no group"
+        fits = method == "none" or not lists
+        require(fits, "search.operators.verbalized", lists, must_be)
         for name, everything in (("top_p", 1.0), ("top_k", 0), ("min_p", 0.0)):
             given = getattr(self.model, name)
             must_be = f"{everything:g} while the model learns, from the whole distribution"
@@ -520,7 +524,7 @@ class RunSettings(Section):
         infill, drafts = operators.get("infill"), [key for key in engine if key.startswith("spec")]
         must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM can't ban tokens in drafts"
         require(not (drafts and infill), "search.operators.infill", infill, must_be)
-        policy, lists = self.width.policy, operators.get("verbalized")
+        policy = self.width.policy
         must_be = (
             "fixed or turboevolve with operator verbalized: what a call costs is learned from "
             "children that have an answer each"

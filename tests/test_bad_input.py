@@ -94,6 +94,8 @@ def one_error(err: str) -> str:
         ("problem.path=/no/such/folder", "/no/such/folder does not exist"),
         ("model.path=/no/such/folder", "'/no/such/folder' does not exist; give model.path"),
         ("model.path=someone/some-model", "is not on this machine"),
+        ("learning=foo", "unknown learning 'foo'; valid: entropic, expert, grpo, max_at_k, "),
+        ("learning.rank=7", "learning.rank is 7; it must be 8, 16, 32, 64, 128 or 256"),
         ("resume=/no/such/folder", "/no/such/folder is not a run"),
     ],
 )
@@ -104,6 +106,22 @@ def test_a_wrong_argument_is_named(refused: Refused, argument: str, words: str) 
 def test_a_width_that_cannot_learn_from_listed_answers(refused: Refused) -> None:
     message = refused("width.policy=cost_aware", "search.operators.verbalized=1")
     assert "width.policy is 'cost_aware'; it must be fixed or turboevolve with" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["model=mutation"], "learning.method is 'grpo'; it must be none with model=mutation"),
+        (
+            ["search.operators.verbalized=1"],
+            "search.operators.verbalized is 1.0; it must be 0 while the model learns",
+        ),
+        (["model.top_p=0.9"], "model.top_p is 0.9; it must be 1 while the model learns"),
+        (["learning.best_of=1"], "learning.best_of is 1; it must be 2 or more"),
+    ],
+)
+def test_what_a_model_cannot_learn_with(refused: Refused, arguments: list[str], words: str) -> None:
+    assert words in refused("learning=grpo", *arguments)
 
 
 def test_a_sweep_is_checked_before_its_first_run(refused: Refused) -> None:

@@ -108,9 +108,14 @@ def sft(recording: Recording) -> Iterator[dict[str, Any]]:
 
 
 def dpo(recording: Recording) -> Iterator[dict[str, Any]]:
-    """Yield a row for each call whose children's rewards differ: the best and the worst answer."""
+    """Yield a row for each call whose children's rewards differ: the best and the worst answer.
+
+    The worst one is not the best one's program: a copy may earn less than what it copies.
+    """
     for call, children in recording.calls():
-        worst, best = (choose(children, key=lambda each: each[1]) for choose in (min, max))
+        best = max(children, key=_reward)
+        others = [each for each in children if _made(each[0]) != _made(best[0])]
+        worst = min(others, key=_reward, default=best)
         if best[1] > worst[1]:
             yield {
                 "prompt": call.prompt,
@@ -122,11 +127,25 @@ def dpo(recording: Recording) -> Iterator[dict[str, Any]]:
 
 
 def kto(recording: Recording) -> Iterator[dict[str, Any]]:
-    """Yield a row for each answer, and whether its child is new and has a score."""
+    """Yield a row for each answer, and whether its child is new and has a score.
+
+    Copies of such a child by its siblings are left out: they would say the opposite of it.
+    """
     for call, children in recording.calls():
+        new = {_made(child) for child, _ in children if recording.is_new(child)}
         for child, _ in children:
             label = recording.is_new(child)
-            yield {"prompt": call.prompt, "completion": child.completion, "label": label}
+            if label or _made(child) not in new:
+                yield {"prompt": call.prompt, "completion": child.completion, "label": label}
+
+
+def _reward(rewarded: tuple[Child, float]) -> float:
+    return rewarded[1]
+
+
+def _made(child: Child) -> str:
+    """Return what equal answers share: their program, or else their text."""
+    return child.completion if child.program is None else child.program.key
 
 
 def _temperature(call: Call, child: Child) -> float:

@@ -19,6 +19,8 @@ from engine.settings import RunSettings
 from engine.store import RunHistory
 from engine.timeline import TIMELINE
 
+PROBE = "probe.json"
+"""Name of the file in a run's folder that ``engine.probe`` writes."""
 _MOST_OF_NAME = 32  # characters of a name; with more, a temporary one could be too long
 
 
@@ -151,6 +153,15 @@ def _learned(settings: RunSettings, history: RunHistory) -> dict[str, Any] | Non
     }
 
 
+def _probed(path: Path) -> dict[str, Any] | None:
+    """Return what ``engine.probe`` found without its rows; None if it has found nothing yet."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return {name: value for name, value in found.items() if name != "prompts"}
+
+
 def _mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
 
@@ -167,7 +178,7 @@ def write_results(
 
     To the figures of `summarise` come ``ended_by``, the limit that the run reached first (None
     for one that may go on), and ``clock``, who used the time (`clock_use`; None where nothing
-    was recorded).
+    was recorded). ``learning`` gets ``probe``, what ``engine.probe`` found (None before it did).
 
     Raises:
         UserError: one of them can't be written.
@@ -175,6 +186,8 @@ def write_results(
     summary = summarise(settings=settings, problem=problem, history=history)
     summary["ended_by"] = None if ended_by is None else ended_by.value
     summary["clock"] = clock_use(folder / TIMELINE)
+    if summary["learning"] is not None:
+        summary["learning"]["probe"] = _probed(folder / PROBE)
     write_whole(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     write_whole(folder / "best.py", history.program_of(summary["best_candidate"]))
     return summary

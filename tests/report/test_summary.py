@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,12 @@ from engine.core import (
     Problem,
     Refusal,
     SwitchedOff,
+    Update,
     UserError,
 )
 from engine.problem import load_problem
 from engine.report import summarise, write_results
+from engine.report.summary import PROBE
 from engine.settings import RunSettings
 from engine.store import (
     Call,
@@ -322,3 +325,46 @@ def test_the_clock_of_a_run_is_in_its_summary(
         {"number": 0, "busy": 0.5, "awaiting_candidates": 0.5},
     ]
     assert (summary["clock"]["both"], summary["clock"]["neither"]) == (0.5, 0.25)
+
+
+def test_what_was_learned_is_in_the_summary(
+    tmp_path: Path, settings: RunSettings, problem: Problem, history: RunHistory
+) -> None:
+    learning = replace(settings, learning=config.resolve(["learning=grpo"]).learning)
+
+    def summary() -> dict[str, Any]:
+        found: dict[str, Any] = write_results(
+            folder=tmp_path, settings=learning, problem=problem, history=history, ended_by=None
+        )["learning"]
+        return found
+
+    nothing = summary()
+    assert (nothing["updates"], nothing["version"], nothing["swap_ms"]) == (0, 0, None)
+    assert (nothing["kl"], nothing["reward"], nothing["probe"]) == (None, None, None)
+    step = Update(
+        number=1,
+        version=1,
+        groups=(0, 1),
+        stale=3,
+        progress=0.1,
+        reward=0.25,
+        kl=0.5,
+        seconds=2.0,
+        swap_ms=8.0,
+    )
+    others = [
+        replace(step, number=2, groups=(2,), stale=0, skipped="all equal", reward=9.0, swap_ms=0.0),
+        replace(step, number=3, version=3, groups=(3,), reward=0.75, kl=1.5, swap_ms=16.0),
+        replace(step, number=4, version=1, rolled_back="entropy fell", reward=9.0, swap_ms=12.0),
+    ]
+    for event in (step, *others):
+        history.fold(Recorded(session=1, elapsed=5.0, event=event))
+    (tmp_path / PROBE).write_text(json.dumps({"version": 1, "prompts": [], "valid": {"base": 3}}))
+    found = summary()
+    assert (found["method"], found["adapter"], found["version"]) == ("grpo", "last_block", 1)
+    assert (found["updates"], found["skipped"], found["rolled_back"]) == (2, 1, 1)
+    assert (found["groups"], found["stale_groups"], found["seconds"]) == (3, 9, 8.0)
+    assert (found["reward"], found["kl"]) == (0.5, 1.5)
+    assert (found["swap_ms"], found["longest_swap_ms"]) == (12.0, 16.0)
+    assert found["probe"] == {"version": 1, "valid": {"base": 3}}
+    assert json.loads((tmp_path / "summary.json").read_text())["learning"] == found
