@@ -1,6 +1,7 @@
 """Steps that go wrong are taken back, and what can't be trained is refused."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from engine.core import UserError
+from engine.learning.collapse import Collapse
 from engine.learning.group import Group
 from engine.learning.step import Step
 from engine.learning.trainer import Trainer
@@ -94,6 +96,12 @@ def test_collapsed_variety_is_seen_even_where_nothing_could_be_learned(
     assert steps[3].rolled_back is not None and "new valid children fell" in steps[3].rolled_back
     assert steps[3].version == 0
     assert one.step(version=0).rolled_back is None
+
+
+def test_an_entropy_that_is_not_finite_is_no_collapse_and_no_measure_for_one() -> None:
+    collapse = Collapse()
+    assert [collapse.of_entropy(each) for each in (math.nan, 1.0, math.nan, 0.5)] == [None] * 4
+    assert collapse.of_entropy(0.2) == "the tokens' entropy fell to 0.200 nats, below 0.300"
 
 
 def test_a_step_without_a_choice_is_skipped(
