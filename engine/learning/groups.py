@@ -32,11 +32,11 @@ def group_of(call: Call, history: RunHistory, *, rewards: Rewards) -> Group | No
     """Return the group of a call whose children are all judged.
 
     Left out are children that nobody judged, because the budget was spent, and those whose answer
-    was cut off before its first token. None where fewer than two are left, or where the call does
-    not say what its children were sampled from.
+    was cut off before its first token. None where fewer than two are left, where the call does not
+    say what its children were sampled from, or where one answer listed several of them.
     """
     parent = history.verdicts[call.parent].score
-    if call.sampled_from is None or parent is None:
+    if call.sampled_from is None or parent is None or len(call.temperatures) != call.k:
         return None
     children = [history.children[f"{call.iteration}.{index}"] for index in range(call.k)]
     outcomes = [outcome_of(child.id, history) for child in children]

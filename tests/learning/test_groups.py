@@ -60,5 +60,8 @@ def test_an_answer_that_was_cut_off_before_its_first_token_is_left_out() -> None
 def test_no_group_where_nothing_can_be_learned() -> None:
     assert grouped(call_of(1, learns=False)) is None
     assert grouped(call_of(1, FATES[:1])) is None
+    call, *rest = call_of(1)
+    assert isinstance(call, Call)
+    assert grouped([replace(call, temperatures=(1.0, 1.0)), *rest]) is None
     unjudged = [("x = 1\n", 0.75), ("x = 4\n", Refusal.BUDGET), ("x = 5\n", Refusal.BUDGET)]
     assert grouped(call_of(1, unjudged)) is None
