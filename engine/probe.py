@@ -72,6 +72,8 @@ def main(arguments: Sequence[str]) -> int:
 def _probe(arguments: Arguments) -> int:
     if len(arguments.rest) != 1:
         raise UserError("give one run's folder, such as runs/NAME")
+    count, children = arguments.number("prompts", 8), arguments.number("children", 64)
+    seed = arguments.number("seed", 1)
     folder = Path(arguments.rest[0])
     settings = config.load_run(folder)
     if settings.advisor.enabled:
@@ -89,9 +91,9 @@ def _probe(arguments: Arguments) -> int:
             settings,
             parts.operators(settings),
             others,
-            count=arguments.number("prompts", 8),
-            children=arguments.number("children", 64),
-            seed=arguments.number("seed", 1),
+            count=count,
+            children=children,
+            seed=seed,
         )
         adapter = folder / ADAPTERS / f"{history.adapter:06}"
         found = probe(settings, parts, prompts, version=history.adapter, adapter=adapter)

@@ -21,7 +21,6 @@ from command import (
     wait_until,
 )
 
-from engine.probe import main as probe
 from engine.report.__main__ import main as report
 
 CANDIDATES = 150
@@ -156,15 +155,3 @@ def test_its_probe(killed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     again = run(f"resume={folder}", scratch=tmp_path / "scratch")
     assert again.returncode == 0, again.stderr
     assert read_summary(folder)["learning"]["probe"] == found
-
-
-def test_what_a_probe_cannot_be_made_of(
-    killed: tuple[Path, dict[str, Any]], recorded_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, _ = killed
-    assert probe([]) == 2
-    assert "give one run's folder" in capsys.readouterr().err
-    assert probe([str(recorded_run)]) == 2
-    assert "has no adapter: it learned nothing" in capsys.readouterr().err
-    assert probe([str(folder), "prompts=0"]) == 2
-    assert "prompts is '0'; it must be a whole number above 0" in capsys.readouterr().err

@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from recorded import call_of, make_run
+from recorded import call_of, first_events, make_run
 
+from engine import config
 from engine.core import Update
 from engine.probe import compared
+from engine.probe import main as probe
 from engine.report.__main__ import main
+from engine.store import create_run
 
 
 def test_the_steps_and_the_children_by_version(
@@ -48,3 +51,40 @@ def test_a_probe_compares_sums_and_resamples_prompts() -> None:
     assert low == pytest.approx(4.5 / 8.5) and high == pytest.approx(16.5 / 8.5)
     nothing = compared([row(0, 3)])["unique_valid"]
     assert nothing["ratio"] is None and nothing["interval_95"] == [7.0, 7.0]
+
+
+STEP = Update(number=1, version=1, groups=(0,), stale=0, progress=0.1, reward=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give one run's folder"),
+        (["{learned}", "{learned}"], "give one run's folder"),
+        (["nowhere"], "nowhere is not a run"),
+        (["{plain}"], "has no adapter: it learned nothing"),
+        (["{learned}", "prompts=0"], "prompts is '0'; it must be a whole number above 0"),
+        (["{learned}", "seed=x"], "seed is 'x'; it must be a whole number above 0"),
+        (["{learned}", "of=nowhere"], "nowhere is not a run"),
+        (["{learned}", "of={other}"], "is of another problem than"),
+    ],
+)
+def test_what_a_probe_cannot_be_made_of(
+    recorded_run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    learned = make_run(tmp_path / "learned", [*call_of(0), STEP], "learning=grpo")
+    other = tmp_path / "other"
+    create_run(
+        other,
+        write_config=lambda path: config.save(config.resolve([]), path),
+        events=first_events("another"),
+    )
+    folders = {"learned": learned, "plain": recorded_run, "other": other}
+    assert probe([each.format(**folders) for each in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert words in err
