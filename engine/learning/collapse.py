@@ -15,14 +15,14 @@ _WINDOW = 4  # later steps whose mean is compared
 
 
 def of_entropy(entropy: float, *, own: float) -> str | None:
-    """Return what is wrong, or None.
+    """Return what is wrong, or None; a step whose entropy is no number is taken back by itself.
 
     Args:
         entropy: of an adapter's tokens, in nats.
         own: the model's own at the same places.
     """
     least = _ENTROPY_SHARE * own
-    if entropy >= least:
+    if not entropy < least:
         return None
     return f"the tokens' entropy fell to {entropy:.3f} nats, below {least:.3f}"
 

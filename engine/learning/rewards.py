@@ -31,8 +31,8 @@ NOTHING = 0.0
 """`Rewards` of kind ``rank``: of a child that is not valid, or not new."""
 NEUTRAL = 0.05
 """Of one that scores exactly what its parent does, and of one that was screened."""
-NEW = 0.2
-"""Of one that is worse than its parent."""
+NEW = 0.4
+"""Of the best one that is worse than its parent; the worst one has `NEUTRAL`."""
 BETTER = 0.8
 """Of the worst one that is better than its parent; the best one has `BEST`."""
 BEST = 1.0
@@ -123,12 +123,15 @@ class Rewards:
         keeps its reward whole, since the best of k children is to count. The exception is a
         screened program: it ran and was found bad, so it earns `SCREENED`.
 
-        ``rank`` gives `NOTHING` to all that earns `FAILED` above, `NEW` to a valid new program that
-        is worse than its parent, and to those that are better `BETTER` to `BEST`, spread evenly by
-        their order; those of equal score share the mean of their places. Any reward above `NEW` is
-        thus for progress, whatever the scale of the scores. A score equal to the parent's earns but
-        `NEUTRAL`: most such changes are of code that decides nothing, the easiest edit to learn.
-        So does a screened program, of which nobody knows that it is valid in full. Equal siblings
+        ``rank`` gives `NOTHING` to all that earns `FAILED` above. Valid new programs that are worse
+        than their parent earn `NEUTRAL` to `NEW`, those that are better `BETTER` to `BEST`, either
+        way spread evenly by their order; equal scores share the mean of their places. A single one
+        that is worse earns the middle, a single one that is better `BEST`. Any reward above `NEW`
+        is thus for progress, whatever the scale of the scores. Without the order among the worse
+        ones a model learns changes that are valid and do harm (``docs/log.md``). A score equal to
+        the parent's earns but `NEUTRAL`: most such changes are of code that decides nothing, the
+        easiest edit to learn. So does a screened program, of which nobody knows that it is valid in
+        full. Equal siblings
         (one is new, the others are duplicates of its key) share that one's reward in equal parts:
         N copies of an edit earn what it earns once, whichever came first. That keeps copies in the
         group, without which its mean would be biased, and makes them not pay.
@@ -156,20 +159,24 @@ class Rewards:
         return gone / (high - low)
 
     def _of_ranks(self, outcomes: Sequence[Outcome], parent_score: float) -> list[Reward]:
-        better = sorted(
-            (
-                score
-                for outcome in outcomes
-                if outcome.refusal is None
-                and (score := outcome.finite_score) is not None
-                and self.direction.better(score, than=parent_score)
-            ),
-            key=self.direction.key,
-        )
-        return [self._of_rank(outcome, parent_score, better) for outcome in outcomes]
+        scores = [
+            score
+            for outcome in outcomes
+            if outcome.refusal is None and (score := outcome.finite_score) is not None
+        ]
+        beats, key = self.direction.better, self.direction.key
+        better = sorted((each for each in scores if beats(each, than=parent_score)), key=key)
+        worse = sorted((each for each in scores if beats(parent_score, than=each)), key=key)
+        return [self._of_rank(outcome, better, worse) for outcome in outcomes]
 
-    def _of_rank(self, outcome: Outcome, parent_score: float, better: Sequence[float]) -> Reward:
-        """Return what one child earns; ``better`` has the scores above the parent's, best first."""
+    def _of_rank(self, outcome: Outcome, better: Sequence[float], worse: Sequence[float]) -> Reward:
+        """Return what one child earns.
+
+        Args:
+            outcome: what became of it.
+            better: the scores of the valid new siblings that beat the parent, best first.
+            worse: of those that the parent beats, best first.
+        """
         if not outcome.is_judged:
             return None
         if outcome.refusal is not None:
@@ -179,14 +186,29 @@ class Rewards:
         score = outcome.finite_score
         if score is None:
             return NOTHING
-        if score == parent_score:
-            return NEUTRAL
-        if not self.direction.better(score, than=parent_score):
-            return NEW
-        if len(better) == 1:
-            return BEST
-        place = better.index(score) + (better.count(score) - 1) / 2  # mean of equal ones' places
-        return BEST - (BEST - BETTER) * place / (len(better) - 1)
+        if score in better:
+            return _placed(score, better, low=BETTER, high=BEST, alone=BEST)
+        if score in worse:
+            return _placed(score, worse, low=NEUTRAL, high=NEW, alone=(NEUTRAL + NEW) / 2)
+        return NEUTRAL
+
+
+def _placed(
+    score: float, scores: Sequence[float], *, low: float, high: float, alone: float
+) -> float:
+    """Return the reward of a place among scores, best first; equal ones share their places' mean.
+
+    Args:
+        score: one of ``scores``.
+        scores: at least one.
+        low: of the last place.
+        high: of the first place.
+        alone: of the only place.
+    """
+    if len(scores) == 1:
+        return alone
+    place = scores.index(score) + (scores.count(score) - 1) / 2
+    return high - (high - low) * place / (len(scores) - 1)
 
 
 def _shared(outcomes: Sequence[Outcome], rewards: Sequence[Reward]) -> tuple[Reward, ...]:

@@ -23,7 +23,7 @@ def test_the_members_are_the_children_that_were_judged() -> None:
     assert group is not None
     assert (group.iteration, group.adapter) == (7, 3)
     # The best one and its copy share 1; the one that failed and the one without a program have 0.
-    assert [member.reward for member in group.members] == [0.5, 0.5, 0.5, 0.0, 0.0]
+    assert [member.reward for member in group.members] == pytest.approx([0.5, 0.5, 0.225, 0, 0])
     assert [member.is_new for member in group.members] == [True, False, True, False, False]
     assert [member.gain for member in group.members] == [0.25, None, -0.25, None, None]
     keys = [member.key for member in group.members]
@@ -42,7 +42,8 @@ def test_where_less_is_better_a_lower_score_is_a_gain() -> None:
     group = grouped(call_of(1), Direction.MINIMISE)
     assert group is not None
     assert [member.gain for member in group.members] == [-0.25, None, 0.25, None, None]
-    assert [member.reward for member in group.members] == [0.25, 0.25, 1.0, 0.0, 0.0]
+    rewards = [member.reward for member in group.members]
+    assert rewards == pytest.approx([0.1125, 0.1125, 1.0, 0.0, 0.0])
 
 
 def test_an_answer_that_was_cut_off_before_its_first_token_is_left_out() -> None:

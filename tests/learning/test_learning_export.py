@@ -76,7 +76,7 @@ def test_a_group_has_an_entry_for_each_child_that_was_judged(
     assert (first["prompt"], first["prompt_ids"], first["banned"]) == ("prompt 0: ", [1, 2, 0], [5])
     assert (first["grammar"], first["schema"]) == ('root ::= "x"', None)
     assert first["parent"] == "initial" and first["parent_score"] == 0.5
-    assert first["rewards"] == [0.5, 0.5, 0.5, 0.0, 0.0]
+    assert first["rewards"] == pytest.approx([0.5, 0.5, 0.225, 0.0, 0.0])
     assert first["scores"] == [0.75, None, 0.25, None, None]
     assert first["refusals"] == [None, "duplicate", None, None, "unparsed"]
     assert first["failures"] == [None, None, None, "error", None]

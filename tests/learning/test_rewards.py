@@ -89,11 +89,18 @@ def test_ranks_are_above_the_parent_or_not(direction: Direction) -> None:
     signed = 1 if direction is UP else -1
     given = scored(*(signed * each for each in (5.0, 1.0, 2.0, 4.0, -3.0, 3.0)))
     found = rewards("rank", direction).of(given, parent_score=signed * 2.0)
-    assert found == pytest.approx((1.0, 0.2, 0.05, 0.9, 0.2, 0.8))
+    assert found == pytest.approx((1.0, 0.4, 0.05, 0.9, 0.05, 0.8))
 
 
-def test_a_single_better_child_is_the_best() -> None:
-    assert rewards("rank").of(scored(2.001, 1.0), parent_score=2.0) == (1.0, 0.2)
+def test_a_single_better_child_is_the_best_and_a_single_worse_one_in_the_middle() -> None:
+    found = rewards("rank").of(scored(2.001, 1.0), parent_score=2.0)
+    assert found == pytest.approx((1.0, (0.05 + 0.4) / 2))
+
+
+def test_worse_children_stand_in_their_order_too() -> None:
+    found = rewards("rank").of(scored(1.0, -8.0, 0.0, 1.0, 2.0), parent_score=2.0)
+    first = 0.4 - 0.35 * 0.5 / 3  # shared by the first two places
+    assert found == pytest.approx((first, 0.05, 0.4 - 0.35 * 2 / 3, first, 0.05))
 
 
 def test_equal_scores_share_the_mean_of_their_places() -> None:

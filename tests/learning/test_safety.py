@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.core import UserError
-from engine.learning.collapse import Collapse
+from engine.learning.collapse import of_entropy
 from engine.learning.group import Group
 from engine.learning.step import Step
 from engine.learning.trainer import Trainer
@@ -99,9 +99,9 @@ def test_collapsed_variety_is_seen_even_where_nothing_could_be_learned(
 
 
 def test_an_entropy_that_is_not_finite_is_no_collapse_and_no_measure_for_one() -> None:
-    collapse = Collapse()
-    assert [collapse.of_entropy(each) for each in (math.nan, 1.0, math.nan, 0.5)] == [None] * 4
-    assert collapse.of_entropy(0.2) == "the tokens' entropy fell to 0.200 nats, below 0.300"
+    assert [of_entropy(each, own=1.0) for each in (math.nan, 1.0, 0.3)] == [None] * 3
+    assert of_entropy(0.5, own=math.nan) is None
+    assert of_entropy(0.2, own=1.0) == "the tokens' entropy fell to 0.200 nats, below 0.300"
 
 
 def test_a_step_without_a_choice_is_skipped(
