@@ -29,7 +29,7 @@ def said(
         caplog.records.append(logging.makeLogRecord({"msg": "loaded"}))
         return "model"
 
-    monkeypatch.setattr(parts, "plan_of", lambda settings, weights: plan)
+    monkeypatch.setattr(parts, "plan_of", lambda settings, weights, learning: plan)
     monkeypatch.setattr(parts, "LanguageModel", loaded)
     settings = config.resolve(["model=qwen3_coder_30b", f"model.path={folder}"])
     with caplog.at_level(logging.INFO), ThreadPoolExecutor() as syntax:
