@@ -152,6 +152,15 @@ def test_a_prompt_that_leaves_no_room_is_an_error(model: LanguageModel) -> None:
     assert len(list(fan)) == 1
 
 
+def test_a_model_that_does_not_learn_takes_no_adapter(model: LanguageModel, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="without learning"):
+        model.adopt(1, tmp_path)
+    with pytest.raises(ValueError, match="without learning"):
+        model.fanout(token_ids=[1], sampling=[sampling()], adapter=1)
+    (child,) = model.fanout(token_ids=model.encode("One, two,"), sampling=[sampling()])
+    assert child.generated_tokens and child.logprobs == ()
+
+
 # Chats.
 
 
