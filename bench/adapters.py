@@ -41,6 +41,8 @@ ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "last_block": ("q_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
     "full": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
 }
+WHOLE = ("model.top_p=null", "model.top_k=null", "model.min_p=0")
+"""A model that learns may draw every token, whatever its preset has."""
 DEFAULTS = {
     "model": "smollm2",
     "k": "8,64",
@@ -120,7 +122,7 @@ def main(arguments: Sequence[str]) -> None:
     rounds, tokens = int(number(options, "rounds")), int(number(options, "tokens"))
     count, widths = int(number(options, "swaps")), [int(k) for k in options["k"].split(",")]
     settings = {
-        kind: config.resolve([*model_arguments(options), *learning])
+        kind: config.resolve([*model_arguments(options), *WHOLE, *learning])
         for kind, learning in {
             "none": [],
             **{kind: ["learning=grpo", f"learning.adapter={kind}"] for kind in ADAPTERS},

@@ -24,7 +24,8 @@ Runs stand in the folder ``out`` and are not made again, so the benchmark may be
 started again; a run that was cut short goes on.
 
 Usage: python -m bench.learning [problems=signal,circle_packing,first_autocorr] [seeds=0,1,2,3,4]
-       [arms=none,phase_adaptive,mutation] [seconds=120] [probe=8x64] [settings=...] [out=FOLDER]
+       [arms=none,phase_adaptive,mutation] [seconds=120] [probe=8x64] [model=smollm2]
+       [settings=...] [out=FOLDER]
 ``settings`` are more settings for the runs with a model, separated by spaces; ``probe=0`` leaves
 the probe out. The last line printed is JSON.
 """
@@ -41,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import holm, median_interval, paired
-from bench.options import number, read_options
+from bench.options import model_arguments, number, read_options
 from engine.core import INITIAL, Direction, Problem, UserError
 from engine.probe import PROBE, compared
 from engine.problem import load_problem, shipped
@@ -53,6 +54,7 @@ DEFAULTS = {
     "arms": "none,phase_adaptive,mutation",
     "seconds": "120",
     "probe": "8x64",
+    "model": "smollm2",
     "settings": "",
     "out": "runs/bench-learning",
 }
@@ -78,8 +80,21 @@ class Job:
     arm: str
     seed: int
     seconds: float
+    model: Sequence[str]
     settings: Sequence[str]
     out: Path
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The arguments of ``engine.run`` that make it; the arm ``mutation`` has its own model."""
+        asks = () if self.arm == "mutation" else (*self.model, *self.settings)
+        return (
+            f"problem={self.problem}",
+            *(f"runs={self.out}", f"name={self.folder.name}", f"seed={self.seed}"),
+            *(f"budget.seconds={self.seconds}", "budget.candidates=null"),
+            *ARMS[self.arm],
+            *asks,
+        )
 
     @property
     def folder(self) -> Path:
@@ -90,18 +105,8 @@ class Job:
         """Make the run, go on with it, or leave it as it is if it is over."""
         if (self.folder / "summary.json").exists():
             return
-        if self.folder.exists():
-            command = [f"resume={self.folder}"]
-        else:
-            model = () if self.arm == "mutation" else self.settings
-            command = [
-                f"problem={self.problem}",
-                *(f"runs={self.out}", f"name={self.folder.name}", f"seed={self.seed}"),
-                *(f"budget.seconds={self.seconds}", "budget.candidates=null"),
-                *ARMS[self.arm],
-                *model,
-            ]
-        _run("engine.run", *command)
+        resumed = self.folder.exists()
+        _run("engine.run", *([f"resume={self.folder}"] if resumed else self.command))
 
     def probe(self, count: int, children: int, *, of: Path) -> None:
         """Probe the run's adapter on the parents of another run, unless that was done."""
@@ -137,6 +142,7 @@ def jobs_of(options: Mapping[str, str]) -> list[Job]:
             arm=arm,
             seed=int(seed),
             seconds=number(options, "seconds"),
+            model=model_arguments(options),
             settings=options["settings"].split(),
             out=Path(options["out"]),
         )

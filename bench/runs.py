@@ -63,7 +63,13 @@ def temporary_run(
             candidates are still evaluated, as the pool is the next run's too.
         known: the events of an earlier run that this one goes on from; its settings may differ.
     """
-    parts = Parts(problem=problem, evaluators=pool, syntax=syntax_workers(), load=lambda: model)
+    parts = Parts(
+        problem=problem,
+        evaluators=pool,
+        syntax=syntax_workers(),
+        load=lambda: model,
+        cores=tuple(os.sched_getaffinity(0)),
+    )
     sources, most = settings.pool.sources, settings.pool.most_of_run
     reading = read_pool(sources, problem=problem, most_of_run=most)
     events = known or [begun_session(0, problem), *first_events(settings, parts, reading)]

@@ -53,7 +53,10 @@ def test_settings_with_an_advisor_survive_a_runs_folder(tmp_path: pytest.TempPat
         (["prompts.layout=transcript"], "it must be stable or classic"),
         (["width.policy=cost_aware"], "it must be fixed or turboevolve"),
         (["search.operators.infill=1"], "search.operators.infill is 1"),
-        (["search.operators.verbalized=1"], "whose experiments rewrite and diff carry out"),
+        (
+            ["search.operators.verbalized=1", "learning=none"],
+            "whose experiments rewrite and diff carry out",
+        ),
         (["advisor.answer_tokens=1"], "advisor.answer_tokens is 1; it must be 128 or more"),
         (["advisor.implementer=other"], "advisor.implementer is 'other'"),
         (["advisor.implementer=endpoint"], "advisor.endpoint.url is None"),

@@ -8,16 +8,25 @@ from typing import Any
 
 import pytest
 
-from bench import gpu, peers, pools, restart, search
+from bench import gpu, learning, peers, pools, restart, search
 from bench.options import model_arguments
 from engine import config
 from engine.core import UserError
 from engine.settings import ModelSettings
 
 BENCH = Path(__file__).parents[2] / "bench"
-LOADING = ("cache", "decode", "fanout", "layouts", "operators", "pipeline", "throughput")
+LOADING = (
+    "adapters",
+    "cache",
+    "decode",
+    "fanout",
+    "layouts",
+    "operators",
+    "pipeline",
+    "throughput",
+)
 """Those whose ``main`` looks for the weights itself."""
-OTHERS = ("gpu", "gpu_model", "peers", "pools", "restart", "search")
+OTHERS = ("gpu", "gpu_model", "learning", "peers", "pools", "restart", "search")
 MODELS = ("qwen3_coder_30b", "somewhere/with-weights", "/some/folder")
 
 
@@ -82,6 +91,10 @@ def test_searches_and_pools_have_the_model(model: str) -> None:
     assert by_method["mutation"].kind == "mutation"
     (job, *_) = pools.jobs_of({**pools.DEFAULTS, "models": model})
     assert (job.settings.model.name, job.settings.model.path) == (wanted.name, wanted.path)
+    asked = {**learning.DEFAULTS, "model": model, "arms": "none,mutation"}
+    for run in learning.jobs_of(asked):
+        is_asked = set(model_arguments({"model": model})) <= set(run.command)
+        assert is_asked is (run.arm == "none")
     made = gpu.read_bench([f"model={model}"], ExitStack()).settings.model
     assert (made.name, made.path) == (wanted.name, wanted.path)
 
