@@ -23,7 +23,7 @@ from command import (
 
 from engine.report.__main__ import main as report
 
-CANDIDATES = 150
+CANDIDATES = 500
 ARGUMENTS = [
     *("learning=mean_baseline", "learning.groups=2", "search.k=4", "seed=3"),
     # Small steps on what is recent: one is over every few seconds, however slow the machine.
