@@ -19,13 +19,13 @@ from pathlib import Path
 
 import engine
 from engine import config
-from engine.advisor import AdvisedRequests, advised_group_of, key_of
+from engine.advisor import AdvisedRequests, advised_answers, key_of
 from engine.beginning import Restored, archive_features, first_events, restore, told_cascade
 from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
 from engine.evaluation import Cascade
 from engine.inference import Decoder, Model, find_weights, most_at_once
-from engine.learning import ADAPTERS, Learner, check_learning, group_of, rewards_of
+from engine.learning import ADAPTERS, Learner, check_learning, group_of, own_answer, rewards_of
 from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
@@ -282,13 +282,13 @@ def learning(run: Run, parts: Parts, *, notify: Callable[[], object]) -> Iterato
         return
     checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
     rewards = rewards_of(settings.learning, problem=run.problem, history=history)
-    make_group = advised_group_of if settings.advisor.enabled else group_of
+    answers = advised_answers if settings.advisor.enabled else own_answer
     with parts.trainer(settings, checkpoint=checkpoint, notify=notify) as trainer:
         learner = Learner(
             settings=settings.learning,
             history=history,
             folder=folder,
-            make_group=partial(make_group, rewards=rewards),
+            make_group=partial(group_of, rewards=rewards, answers_of=answers),
             trainer=trainer,
             progress=lambda: Account(settings.budget, history).share,
         )

@@ -11,7 +11,7 @@ A call's K children are K chains of one state: they share the first prompt, and 
 others.
 """
 
+from engine.advisor.credit import advised_answers, answers_of
 from engine.advisor.endpoint import key_of
-from engine.advisor.groups import advised_group, advised_group_of, answers_of
 from engine.advisor.operator import AdvisedOperator, advised
 from engine.advisor.requests import AdvisedRequests

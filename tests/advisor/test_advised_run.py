@@ -18,9 +18,11 @@ from scripted import (
     usual,
 )
 
-from engine.advisor import advised_group
+from engine.advisor import advised_answers
 from engine.core import Advice, Event, Idea, Novelty, Question, Refusal, Update
 from engine.inference import Sampling
+from engine.learning import group_of
+from engine.learning.rewards import Rewards
 from engine.settings import RunSettings
 from engine.store import Call, Child
 
@@ -134,8 +136,9 @@ def test_groups_hold_the_advisors_answers_as_they_were_sampled(
     events, model = run
     history = history_of(events)
     asked = {each.token_ids: each for each in model.asked}
+    rule = Rewards(kind="rank", direction=history.direction, initial=0.0, target=None)
     groups = [
-        advised_group(call, history, rewards={child.id: 1.0 for child in children_of(events)})
+        group_of(call, history, rewards=rule, answers_of=advised_answers)
         for call in list(history.calls.values())[:-1]
     ]
     assert groups

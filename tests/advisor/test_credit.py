@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from births import made_call
 
-from engine.advisor import advised_group, advised_group_of, answers_of
+from engine.advisor import advised_answers, answers_of
 from engine.core import (
     INITIAL,
     Advice,
@@ -22,7 +22,8 @@ from engine.core import (
     Session,
     Verdict,
 )
-from engine.learning.group import Answer
+from engine.learning import group_of
+from engine.learning.group import Answer, Group
 from engine.learning.rewards import Rewards
 from engine.store import Event, Recorded, RunHistory
 from engine.syntax import read
@@ -90,6 +91,11 @@ def history_of(*events: Event, direction: Direction = Direction.MINIMISE) -> Run
     return history
 
 
+def grouped(*events: Event, call: Call = CALL) -> Group | None:
+    rewards = Rewards(kind="target", direction=Direction.MINIMISE, initial=2.0, target=1.0)
+    return group_of(call, history_of(*events), rewards=rewards, answers_of=advised_answers)
+
+
 PROGRAM = read("x = 1\n")
 EVENTS: tuple[Event, ...] = (
     *(advice("0.0", 5, 3, 4), made("0.0", PROGRAM), verdict("0.0", 1.5)),
@@ -100,12 +106,12 @@ EVENTS: tuple[Event, ...] = (
 
 
 def test_all_answers_of_a_chain_share_its_childs_reward() -> None:
-    group = advised_group(CALL, history_of(*EVENTS), rewards={"0.0": 3.0, "0.1": -1.0, "0.2": -1.0})
+    group = grouped(*EVENTS)
     assert group is not None
     assert (group.iteration, group.adapter) == (0, 7)
     first, second = group.members  # the endpoint failed for the third, nobody judged the fourth
     assert [len(each.token_ids) for each in first.answers] == [5, 3, 4]
-    assert first.reward == 3.0
+    assert first.reward == 2.5
     assert PROGRAM is not None
     assert (first.key, first.is_new, first.gain) == (PROGRAM.key, True, 0.5)
     # A chain that came to nothing is told so, up to where it got.
@@ -113,21 +119,14 @@ def test_all_answers_of_a_chain_share_its_childs_reward() -> None:
     assert (second.reward, second.key, second.is_new, second.gain) == (-1.0, None, False, None)
 
 
-def test_a_group_has_the_runs_rewards_but_for_who_was_not_judged_or_not_written() -> None:
-    rewards = Rewards(kind="target", direction=Direction.MINIMISE, initial=2.0, target=1.0)
-    group = advised_group_of(CALL, history_of(*EVENTS), rewards=rewards)
-    assert group is not None
-    assert [member.reward for member in group.members] == [2.5, -1.0]
-
-
 def test_what_the_implementer_wrote_is_not_trained() -> None:
-    group = advised_group(CALL, history_of(*EVENTS), rewards={"0.0": 3.0, "0.1": -1.0})
+    group = grouped(*EVENTS)
     assert group is not None
     assert all(9 not in each.token_ids for one in group.members for each in one.answers)
 
 
 def test_an_answer_has_the_prompt_and_the_grammar_that_it_was_sampled_from() -> None:
-    first, second, third = answers_of(CALL, advice("0.0", 5, 3, 4)) or ()
+    first, second, third = answers_of(CALL, advice("0.0", 5, 3, 4))
     assert first == Answer(
         sampled_from=SampledFrom(prompt_ids=PROMPT, grammar="root ::= first"),
         temperature=0.75,
@@ -140,24 +139,24 @@ def test_an_answer_has_the_prompt_and_the_grammar_that_it_was_sampled_from() -> 
 
 
 def test_siblings_share_what_their_first_answers_were_sampled_from() -> None:
-    history = history_of(*EVENTS)
-    group = advised_group(CALL, history, rewards={"0.0": 3.0, "0.1": -1.0})
+    group = grouped(*EVENTS)
     assert group is not None
     assert len({one.answers[0].sampled_from for one in group.members}) == 1
 
 
 def test_an_answer_that_was_ended_before_its_first_token_is_left_out() -> None:
-    assert len(answers_of(CALL, advice("0.0", 5, 0)) or ()) == 1
-    assert answers_of(CALL, advice("0.0", 0)) is None
+    assert len(answers_of(CALL, advice("0.0", 5, 0))) == 1
+    assert answers_of(CALL, advice("0.0", 0)) == ()
 
 
 def test_without_what_it_was_sampled_from_there_is_no_group() -> None:
     unknown: Call = replace(CALL, sampled_from=None)
-    rewards = {"0.0": 1.0, "0.1": 0.0}
-    assert advised_group(unknown, history_of(*EVENTS), rewards=rewards) is None
+    assert grouped(*EVENTS, call=unknown) is None
     blind = replace(consultation(Question.IDEAS, tokens=3), logprobs=())
-    assert answers_of(CALL, replace(advice("0.0"), consultations=(blind,))) is None
+    assert answers_of(CALL, replace(advice("0.0"), consultations=(blind,))) == ()
 
 
 def test_a_single_member_is_no_group() -> None:
-    assert advised_group(CALL, history_of(*EVENTS), rewards={"0.0": 1.0}) is None
+    unjudged = made("0.1", None, Refusal.BUDGET)
+    events = [unjudged if isinstance(e, Child) and e.id == "0.1" else e for e in EVENTS]
+    assert grouped(*events) is None

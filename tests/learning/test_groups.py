@@ -6,7 +6,7 @@ import pytest
 from recorded import FATES, PARENT_SCORE, call_of, child_in, history_of
 
 from engine.core import Call, Child, Direction, Event, Refusal
-from engine.learning import group_of
+from engine.learning import group_of, own_answer
 from engine.learning.group import Group
 from engine.learning.rewards import Rewards
 
@@ -14,7 +14,7 @@ from engine.learning.rewards import Rewards
 def grouped(events: list[Event], direction: Direction = Direction.MAXIMISE) -> Group | None:
     (call,) = (each for each in events if isinstance(each, Call))
     rewards = Rewards(kind="rank", direction=direction, initial=PARENT_SCORE, target=None)
-    return group_of(call, history_of(events, direction), rewards=rewards)
+    return group_of(call, history_of(events, direction), rewards=rewards, answers_of=own_answer)
 
 
 def test_the_members_are_the_children_that_were_judged() -> None:
