@@ -25,7 +25,15 @@ from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
 from engine.evaluation import Cascade
 from engine.inference import Decoder, Model, find_weights, most_at_once
-from engine.learning import ADAPTERS, Learner, check_learning, group_of, own_answer, rewards_of
+from engine.learning import (
+    ADAPTERS,
+    Learner,
+    TrainerProcess,
+    check_learning,
+    group_of,
+    own_answer,
+    rewards_of,
+)
 from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
@@ -136,12 +144,37 @@ class Run:
             drains: whether the verdicts that are out when the user asks for an end are waited for;
                 if not, a run that goes on has those candidates evaluated again.
         """
-        parts, settings = self.parts, self.settings
+        parts = self.parts
         if parts is None or self.is_over:
             return self.history
-        restored = restore(settings, self.problem, list(self.log.events()), parts.model)
-        state, bell = restored.state, threading.Event()
-        self.history = state.history
+        bell = threading.Event()
+        with training(self, parts, notify=bell.set) as trainer:  # it starts while the model loads
+            restored = restore(self.settings, self.problem, list(self.log.events()), parts.model)
+            self.history = restored.state.history
+            learner = None if trainer is None else learner_of(self, trainer)
+            self._evolve(
+                parts=parts,
+                restored=restored,
+                learner=learner,
+                bell=bell,
+                stopped=stopped,
+                watch=watch,
+                drains=drains,
+            )
+        return self.history
+
+    def _evolve(
+        self,
+        *,
+        parts: Parts,
+        restored: Restored,
+        learner: Learner | None,
+        bell: threading.Event,
+        stopped: Callable[[], bool],
+        watch: Watch,
+        drains: bool,
+    ) -> None:
+        state, settings = restored.state, self.settings
         cascade = told_cascade(settings, self.problem, state.history, parts.evaluators)
 
         def record(event: Event) -> None:
@@ -155,11 +188,7 @@ class Run:
                 record(step)
             self.log.commit()
 
-        with (
-            Timeline(self.folder / TIMELINE) as timeline,
-            watch(state.history) as update,
-            learning(self, parts, notify=bell.set) as learner,
-        ):
+        with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
             parts.evaluators.watch(timeline)
             parts.evaluators.announce_to(bell.set)
             if self.log.session > 0:
@@ -182,7 +211,6 @@ class Run:
                 serve=None if learner is None else learner.serve,
                 drains=drains,
             )
-        return self.history
 
 
 def evolve(
@@ -273,28 +301,34 @@ def evolve(
         ).run()
 
 
-@contextmanager
-def learning(run: Run, parts: Parts, *, notify: Callable[[], object]) -> Iterator[Learner | None]:
-    """Hold what trains the run's model, told everything that is recorded; None if nothing does."""
-    settings, history, folder = run.settings, run.history, run.folder
+def training(
+    run: Run, parts: Parts, *, notify: Callable[[], object]
+) -> AbstractContextManager[TrainerProcess | None]:
+    """Start what trains the run's model, to be held; None if nothing does."""
+    settings, adapter = run.settings, run.history.adapter
     if settings.learning.method == "none":
-        yield None
-        return
-    checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
+        return nullcontext()
+    checkpoint = run.folder / ADAPTERS / f"{adapter:06}" if adapter else None
+    return parts.trainer(settings, checkpoint=checkpoint, notify=notify)
+
+
+def learner_of(run: Run, trainer: TrainerProcess) -> Learner:
+    """Return what learns from a run whose model is loaded, told everything that is recorded."""
+    settings, history = run.settings, run.history
     rewards = rewards_of(settings.learning, problem=run.problem, history=history)
     answers = advised_answers if settings.advisor.enabled else own_answer
-    with parts.trainer(settings, checkpoint=checkpoint, notify=notify) as trainer:
-        learner = Learner(
-            settings=settings.learning,
-            history=history,
-            folder=folder,
-            make_group=partial(group_of, rewards=rewards, answers_of=answers),
-            trainer=trainer,
-            progress=lambda: Account(settings.budget, history).share,
-        )
-        for recorded in run.log.events():
-            learner.fold(recorded.event)
-        yield learner
+    trainer.load()
+    learner = Learner(
+        settings=settings.learning,
+        history=history,
+        folder=run.folder,
+        make_group=partial(group_of, rewards=rewards, answers_of=answers),
+        trainer=trainer,
+        progress=lambda: Account(settings.budget, history).share,
+    )
+    for recorded in run.log.events():
+        learner.fold(recorded.event)
+    return learner
 
 
 def begun_session(number: int, problem: Problem) -> Session:

@@ -26,9 +26,8 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed by mistake is no message
-    setup, checkpoint = pickle.load(sys.stdin.buffer)
     try:
-        trainer = _trainer(setup, checkpoint)
+        trainer = _trainer()
         with contextlib.suppress(EOFError):
             while True:
                 pickle.dump(_do(trainer, pickle.load(sys.stdin.buffer)), target)
@@ -38,11 +37,14 @@ def main() -> None:
         target.flush()
 
 
-def _trainer(setup: Setup, checkpoint: Path | None) -> "Trainer":
-    import torch  # takes seconds, in which the run may have died
+def _trainer() -> "Trainer":
+    import torch  # takes seconds, in which the run loads its model, or dies
 
     from engine.learning.trainer import Trainer
 
+    setup: Setup
+    checkpoint: Path | None
+    setup, checkpoint = pickle.load(sys.stdin.buffer)
     trainer = Trainer(
         weights=setup.weights,
         settings=setup.settings,

@@ -1,8 +1,9 @@
 """The trainer's process: steps of training go in, adapters on disk come out.
 
 The trainer has a process of its own, because a thread that runs Python holds the GIL, and each step
-of the model would wait for it. On a CPU the process runs on the evaluators' cores at the lowest
-priority, so it uses what they leave idle. On a GPU it has a context of its own, within
+of the model would wait for it. On a CPU the process runs on the evaluators' cores at a low
+priority: it uses what they leave idle, and a tenth of a core that is never idle, so that learning
+goes on whatever else the machine does. On a GPU it has a context of its own, within
 ``learning.memory_gb``.
 
 ``python -m engine.learning`` is that process. Standard input brings a `Setup` with the checkpoint
@@ -31,7 +32,7 @@ from engine.learning.group import Group
 from engine.learning.step import Step
 from engine.settings import LearningSettings
 
-_LOWEST_PRIORITY = 19
+_PRIORITY = 10  # a niceness; beside a process of niceness 0, Linux gives it a tenth of a core
 _MOST_DEATHS = 3  # in a row, without a step between them
 _log = logging.getLogger("brood")
 
@@ -105,7 +106,7 @@ class TrainerProcess:
         checkpoint: Path | None,
         notify: Callable[[], object],
     ) -> None:
-        """Begin to start it; it loads the model while the run goes on.
+        """Begin to start it, which takes seconds; `load` lets it go on to load the model.
 
         Args:
             setup: what the trainer is made with.
@@ -121,6 +122,7 @@ class TrainerProcess:
         self._done: SimpleQueue[Done] = SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._closing = threading.Event()
+        self._may_load = threading.Event()
         self.is_busy = False
         self.is_lost = False
         self._thread = threading.Thread(target=self._serve, name="trainer", daemon=True)
@@ -131,6 +133,13 @@ class TrainerProcess:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def load(self) -> None:
+        """Have the model loaded.
+
+        Call it when the sampler's model is loaded: vLLM reckons with a GPU's memory as it finds it.
+        """
+        self._may_load.set()
 
     def submit(self, job: Job) -> None:
         """Have a step made; only if the process is neither busy nor lost."""
@@ -147,6 +156,7 @@ class TrainerProcess:
     def close(self) -> None:
         """End the process, in the middle of a step if need be; idempotent."""
         self._closing.set()
+        self._may_load.set()
         self._jobs.put(None)
         process = self._process
         if process is not None:
@@ -187,7 +197,8 @@ class TrainerProcess:
         )
         try:
             os.sched_setaffinity(process.pid, self._cores)
-            os.setpriority(os.PRIO_PROCESS, process.pid, _LOWEST_PRIORITY)
+            os.setpriority(os.PRIO_PROCESS, process.pid, _PRIORITY)
+            self._may_load.wait()
             _send(process, (self._setup, self._checkpoint))
             if self._closing.is_set():  # between the start of the process and its being known
                 process.kill()
