@@ -23,13 +23,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Self
 
 from engine.learning.group import Group
-from engine.learning.step import Step
+from engine.learning.step import Step, plain_step
 from engine.settings import LearningSettings
 
 _PRIORITY = 10  # a niceness; beside a process of niceness 0, Linux gives it a tenth of a core
@@ -147,7 +147,10 @@ class TrainerProcess:
         self._jobs.put(job)
 
     def completed(self) -> Done | None:
-        """Return the step that is over since the last time, if there is one."""
+        """Return the step that is over since the last time, if there is one.
+
+        The step in which the process was lost is one that was skipped.
+        """
         if self._done.empty():
             return None
         self.is_busy = False
@@ -184,6 +187,10 @@ class TrainerProcess:
                 deaths += 1
                 _log.warning("the trainer's process died (%s)%s", *_what_now(error, deaths))
         self.is_lost = True
+        if job is not None:
+            reason = f"the trainer's process died {deaths} times in a row"
+            self._done.put(Done(job=job, step=_lost(job, reason)))
+            self._notify()
 
     @contextlib.contextmanager
     def _started(self) -> Iterator["subprocess.Popen[bytes]"]:
@@ -213,6 +220,10 @@ def _what_now(error: Exception, deaths: int) -> tuple[object, str]:
     if deaths < _MOST_DEATHS:
         return reason, "; it is started again from its last checkpoint"
     return reason, f" {deaths} times in a row; the run goes on without learning"
+
+
+def _lost(job: Job, reason: str) -> Step:
+    return replace(plain_step(job.groups), version=job.version, skipped=reason)
 
 
 def _send(process: "subprocess.Popen[bytes]", message: object) -> None:

@@ -166,8 +166,10 @@ def test_a_process_that_dies_again_and_again_is_lost(
         pid = one.pid
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda pid=pid: pid not in one.found())  # type: ignore[misc]
-    wait_until(lambda: one.process.is_lost)
-    assert one.process.completed() is None
+    done = one.done()
+    assert one.process.is_lost
+    assert done.step.skipped == "the trainer's process died 3 times in a row"
+    assert (done.stands, done.version) == (False, 0)
     assert one.found() == []
     last = caplog.records[-1].getMessage()
     assert last.endswith("3 times in a row; the run goes on without learning")
