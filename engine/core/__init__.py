@@ -25,12 +25,15 @@ from engine.core.events import (
     Verdict,
 )
 from engine.core.problem import (
+    JUDGED,
     SECONDS,
     Array,
     ArraySpec,
     Case,
     Direction,
     Feature,
+    Judge,
+    JudgeKind,
     KnownScore,
     Limits,
     Outputs,

@@ -119,6 +119,52 @@ class Stage:
     score: Score
 
 
+class JudgeKind(enum.StrEnum):
+    """How a judge and a program's code are kept apart."""
+
+    COMMAND = "command"  # any executable, in one box with whatever it runs of the program
+    TOGETHER = "together"  # a Python evaluator and the program in one process
+    SPLIT = "split"  # a Python evaluator, and the program behind narrower walls in another process
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judge:
+    """An evaluator that is a process of its own, in place of cases and a score.
+
+    It runs in a box (``engine.evaluation.box``) for at most the problem's seconds; its processes
+    together have the problem's memory. It may read the libraries, the problem's folder and
+    ``readable``, and write in a scratch folder that is empty at its start and gone at its end.
+
+    Attributes:
+        kind: what it is, and whether its score can be believed: `JudgeKind`.
+        command: of a `JudgeKind.COMMAND`: the program to run, from the problem's folder, and its
+            first arguments; the folder with the candidate's files is added as the last one.
+        setup: of the other kinds: what ``engine.judge`` is told of the evaluator, a JSON text.
+        file: name under which a program of one file is written.
+        metric: the metric that is the score.
+        processes: most processes and threads that it may have at once.
+        scratch_mb: mebibytes of the scratch folder.
+        readable: absolute paths that it may read and execute besides.
+    """
+
+    kind: JudgeKind
+    command: tuple[str, ...] = ()
+    setup: str = ""
+    file: str = "initial.py"
+    metric: str = "score"
+    processes: int = 64
+    scratch_mb: int = 256
+    readable: tuple[str, ...] = ()
+
+
+def _judged_elsewhere(outputs: Sequence[Outputs]) -> Mapping[str, float]:
+    raise RuntimeError("a problem with a judge is scored by it")
+
+
+JUDGED = (Stage(name="full", cases=(), score=_judged_elsewhere),)
+"""The stages of every problem that has a judge: one, without cases."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Feature:
     """A dimension in which programs differ, cut into bins of equal width; see ``search.features``.
@@ -174,12 +220,13 @@ class Problem:
         initial_program: source text of the first candidate.
         entry_point: the function that every candidate has to define.
         stages: cheap ones first; the last one is the full evaluation, whose ``score`` the search
-            optimises.
+            optimises; `JUDGED` where there is a judge.
         isolate_cases: run each case in a process of its own, so that nothing a program saw in
             one case is there in the next.
         limits: time and memory for one stage of one evaluation.
         modules: what the sandbox imports once, before candidates run, besides its usual ones.
         known_scores: published scores, for reports.
+        judge: what evaluates programs in place of cases and a score; None for those.
         target: a score worth reaching, at which a reward is highest (`engine.learning.rewards`);
             None for a problem that declares none.
         features: the dimensions of its archive; none for a problem that names none.
@@ -201,6 +248,7 @@ class Problem:
     fingerprint: str
     features: tuple[Feature, ...] = ()
     target: float | None = None
+    judge: Judge | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:
