@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.arguments import Arguments, execute
 from engine.core import Evaluation, Problem, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import open_pool
 from engine.problem import load_problem, shipped
 
 KEYS = ("problem", "problem.path", "data", "program")
@@ -40,7 +40,7 @@ def _evaluate(arguments: Arguments) -> int:
         raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
     problem = load_problem(_folder(given), data=Path(given["data"]) if "data" in given else None)
     program = _read_program(Path(given["program"]))
-    with EvaluatorPool(problem=problem, workers=1, only=program) as pool:
+    with open_pool(problem=problem, workers=1, only=program) as pool:
         pool.submit(candidate_id="program", program=program)
         _load_scorer(problem)  # while the program's process warms up
         ((_, evaluation),) = pool.completed(timeout=None)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from engine.advisor import advised
 from engine.core import Problem
-from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool
 from engine.inference import (
     KVServer,
     LanguageModel,
@@ -139,7 +139,7 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
             count=len(every) if is_mutation else -(-len(every) // CORES_EACH), cores=every
         ) as syntax,
         model_loader(settings, syntax=syntax) as load,  # what it starts does so while the rest does
-        EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as evaluators,
+        open_pool(problem=problem, workers=len(cores), cores=cores) as evaluators,
         ExitStack() as stack,
     ):
 

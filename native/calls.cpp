@@ -8,8 +8,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace brood {
@@ -41,7 +45,45 @@ constexpr const char* allowed_calls[] = {
 };
 // Of fcntl, what changes one descriptor: no signals, locks, leases or larger pipes.
 constexpr int allowed_fcntls[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL};
+constexpr std::uint64_t all_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                         CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr const char* signal_calls[] = {"kill", "tgkill", "tkill"};
+
+// What compilers, shells and other languages' runtimes ask for besides, in a box. Still no mounts, no
+// tracing, no other core, and no memory that no process's size shows: memfd, System V.
+constexpr const char* box_calls[] = {
+    // processes and programs
+    "fork", "vfork", "execve", "execveat", "wait4", "waitid", "arch_prctl", "getpgid", "setpgid",
+    "setsid", "get_robust_list", "pidfd_open", "pidfd_send_signal", "capget",
+    // files that Landlock lets it make and change
+    "chdir", "fchdir", "chmod", "fchmod", "fchmodat", "fchmodat2", "creat", "fallocate",
+    "fdatasync", "fsync", "ftruncate", "truncate", "link", "linkat", "mkdir", "mkdirat", "mknod",
+    "mknodat", "openat2", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat",
+    "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes", "futimesat", "flock",
+    "getdents", "getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr",
+    "pwrite64", "preadv", "preadv2", "pwritev", "pwritev2", "sendfile", "splice", "tee",
+    "copy_file_range", "sync_file_range", "fadvise64", "readahead",
+    // descriptors that lead to its own processes
+    "pipe", "pipe2", "dup2", "dup3", "close_range", "eventfd", "eventfd2", "epoll_create",
+    "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "signalfd",
+    "signalfd4", "timerfd_create", "timerfd_gettime", "timerfd_settime", "pselect6", "recvfrom",
+    "recvmsg", "recvmmsg", "sendmmsg", "sendmsg", "sendto", "shutdown", "getsockname",
+    "getpeername", "getsockopt", "setsockopt",
+    // memory, clocks, the scheduler's answers
+    "mincore", "msync", "mlock", "mlock2", "munlock", "mlockall", "munlockall", "membarrier",
+    "get_mempolicy", "mbind", "set_mempolicy", "setrlimit", "sched_get_priority_max",
+    "sched_get_priority_min", "sched_rr_get_interval", "sched_getattr", "timer_create",
+    "timer_delete", "timer_getoverrun", "timer_gettime", "timer_settime", "getresuid",
+    "getresgid", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
+};
+constexpr int box_fcntls[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW,
+                              F_GETPIPE_SZ};
+constexpr unsigned long box_ioctls[] = {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX};
+constexpr unsigned long terminal_ioctls[] = {TCGETS, TIOCGWINSZ};  // there is no terminal
+constexpr int box_prctls[] = {PR_SET_NAME,      PR_GET_NAME,    PR_SET_PDEATHSIG, PR_GET_PDEATHSIG,
+                              PR_GET_DUMPABLE,  PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS,
+                              PR_CAPBSET_READ,  PR_SET_VMA,     PR_SET_TIMERSLACK,
+                              PR_SET_CHILD_SUBREAPER};
 
 // libseccomp's interface, version 2. It is opened when it is needed, so that the extension builds
 // and loads where the library is missing; the values are those of its header, which never change.
@@ -93,6 +135,38 @@ bool add_rule(const Libseccomp& seccomp, void* filter, std::uint32_t action, con
                        conditions.data()) == 0;
 }
 
+// The rules of a box besides the candidates'.
+bool add_box_rules(const Libseccomp& seccomp, void* filter) {
+    bool added = true;
+    const auto allow_values = [&](const char* name, unsigned int argument, const auto& values) {
+        for (const auto value : values) {
+            added = added && add_rule(seccomp, filter, act_allow, name,
+                                      {{argument, compare_equal, static_cast<std::uint64_t>(value), 0}});
+        }
+    };
+    for (const char* name : box_calls) {
+        added = added && add_rule(seccomp, filter, act_allow, name);
+    }
+    allow_values("fcntl", 1, box_fcntls);
+    allow_values("ioctl", 1, box_ioctls);
+    allow_values("prctl", 0, box_prctls);
+    for (const unsigned long request : terminal_ioctls) {
+        added = added && add_rule(seccomp, filter, act_errno | ENOTTY, "ioctl",
+                                  {{1, compare_equal, request, 0}});
+    }
+    // Processes as well as threads, but no namespaces.
+    added = added && add_rule(seccomp, filter, act_allow, "clone",
+                              {{0, compare_masked, all_namespaces, 0}});
+    // Pairs of connected sockets, which can't be given an address; no other sockets.
+    for (const int type : {SOCK_STREAM, SOCK_SEQPACKET}) {
+        added = added && add_rule(seccomp, filter, act_allow, "socketpair",
+                                  {{0, compare_equal, AF_UNIX, 0},
+                                   {1, compare_masked, 0xf, static_cast<std::uint64_t>(type)}});
+    }
+    // Limits of its own process: it can lower them only.
+    return added && add_rule(seccomp, filter, act_allow, "prlimit64", {{0, compare_equal, 0, 0}});
+}
+
 bool add_rules(const Libseccomp& seccomp, void* filter, const CallRules& rules) {
     bool added = true;
     for (const char* name : allowed_calls) {
@@ -111,10 +185,8 @@ bool add_rules(const Libseccomp& seccomp, void* filter, const CallRules& rules) 
     // Threads, but no processes. The flags of clone3 lie in memory, where a filter can't see them;
     // told that the kernel lacks it, the C library falls back to clone.
     const std::uint64_t thread = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
-    const std::uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-                                     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
     added = added && add_rule(seccomp, filter, act_allow, "clone",
-                              {{0, compare_masked, thread | namespaces, thread}});
+                              {{0, compare_masked, thread | all_namespaces, thread}});
     added = added && add_rule(seccomp, filter, act_errno | ENOSYS, "clone3");
     for (const int command : allowed_fcntls) {
         added = added && add_rule(seccomp, filter, act_allow, "fcntl",
@@ -122,9 +194,9 @@ bool add_rules(const Libseccomp& seccomp, void* filter, const CallRules& rules) 
     }
     // Limits may be asked for; the new ones are the third argument.
     added = added && add_rule(seccomp, filter, act_allow, "prlimit64", {{2, compare_equal, 0, 0}});
+    if (rules.processes) return added && add_box_rules(seccomp, filter);
     // Python asks of each file whether it is a terminal.
-    added = added && add_rule(seccomp, filter, act_errno | ENOTTY, "ioctl");
-    return added;
+    return added && add_rule(seccomp, filter, act_errno | ENOTTY, "ioctl");
 }
 
 std::vector<sock_filter> read_program(int fd) {

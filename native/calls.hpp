@@ -10,6 +10,7 @@ namespace brood {
 struct CallRules {
     bool writing;  // files may be opened for writing; something else says which
     bool signals;  // signals may be sent; something else says to whom
+    bool processes = false;  // processes and programs may be started, and files made and changed
 };
 
 // Returns a seccomp filter, or an empty one and the reason.

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arenas.hpp"
+#include "box.hpp"
 #include "workers.hpp"
 #include "zygote.hpp"
 
@@ -26,7 +27,9 @@ NB_MODULE(_native, module) {
         .value("EXITED", Ended::exited)
         .value("DEADLINE", Ended::deadline)
         .value("CROWDED", Ended::crowded)
-        .value("UNCONFINED", Ended::unconfined);
+        .value("UNCONFINED", Ended::unconfined)
+        .value("MEMORY", Ended::memory)
+        .value("SCRATCH", Ended::scratch);
     nb::class_<Observation>(module, "Observation",
                             "What is known of a program's run. When the outcome is LOST, `output` "
                             "may say why; else it is the end of what the program printed.")
@@ -58,6 +61,44 @@ NB_MODULE(_native, module) {
              "Rehearse the first program without an answer, then serve until the connection ends; "
              "returns the stage and the program in each child, None otherwise.")
         .def_prop_ro("missing_walls", [](const Zygote& each) { return each.walls().missing(); },
+                     "Each wall that this machine lacks, and why.");
+
+    nb::enum_<Role>(module, "Role", "In which process `Box.open` has returned.")
+        .value("SERVER", Role::server)
+        .value("JUDGE", Role::judge)
+        .value("CANDIDATE", Role::candidate);
+    nb::class_<BoxEnd>(module, "BoxEnd",
+                       "What became of a box: exit codes, negated for a signal, None for what was "
+                       "killed with it; the largest resident size of one of its processes.")
+        .def_ro("judge", &BoxEnd::judge)
+        .def_ro("candidate", &BoxEnd::candidate)
+        .def_ro("peak_bytes", &BoxEnd::peak_bytes);
+    nb::class_<Box>(module, "Box", "A tree of processes behind walls; see native/box.hpp.")
+        .def(
+            "__init__",
+            [](Box* self, std::vector<std::string> readable, std::vector<std::string> libraries,
+               std::string scratch, std::uint64_t scratch_bytes, std::uint64_t memory_bytes,
+               std::uint64_t processes, std::uint64_t cpu_seconds, bool mounts) {
+                new (self) Box(BoxSetup{std::move(readable), std::move(libraries),
+                                        std::move(scratch), scratch_bytes, memory_bytes, processes,
+                                        cpu_seconds, mounts});
+            },
+            nb::kw_only(), nb::arg("readable"), nb::arg("libraries"), nb::arg("scratch"),
+            nb::arg("scratch_bytes"), nb::arg("memory_bytes"), nb::arg("processes"),
+            nb::arg("cpu_seconds"), nb::arg("mounts"))
+        .def("open", &Box::open, nb::kw_only(), nb::arg("judge"), nb::arg("candidate"),
+             "Open the box; returns in the server, the judge and, if it is given descriptors, the "
+             "candidate, which have theirs as 0, 1, ... and no others.")
+        .def_prop_ro("over", &Box::over, "Descriptor, readable once the judge has ended.")
+        .def("usage",
+             [](const Box& each, bool exactly) {
+                 const Usage usage = each.usage(exactly);
+                 return std::pair(usage.tasks, usage.bytes);
+             },
+             nb::kw_only(), nb::arg("exactly"),
+             "Processes and threads in it, and bytes of their memory.")
+        .def("close", &Box::close, "End everything in it; returns when nothing is left.")
+        .def_prop_ro("missing_walls", &Box::missing,
                      "Each wall that this machine lacks, and why.");
 
     module.def("gather_arenas", &gather_arenas,

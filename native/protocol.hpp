@@ -25,6 +25,8 @@ enum class Ended : std::uint32_t {
     deadline = 2,  // it was killed at the time limit
     crowded = 3,   // it was killed because it had more threads than `thread_limit`
     unconfined = 4,  // it ended before its walls stood
+    memory = 5,      // of a box: its processes took too much memory together
+    scratch = 6,     // of a box: it filled a scratch folder that has no bound of its own
 };
 
 struct Reply {

@@ -10,13 +10,28 @@
 
 namespace brood {
 
+constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+
 struct Limits {
     std::uint64_t address_space_bytes;
     std::uint64_t cpu_seconds;
+    std::uint64_t data_bytes = unlimited;  // memory of its own, not what it only reserves
+    std::uint64_t file_bytes = 0;          // the largest file that it may write
+    std::uint64_t open_files = 64;
+    std::uint64_t processes = unlimited;  // of the user, threads among them
 };
 
-// The size of the calling process's address space.
+// What a process may reach, and nothing else.
+struct Reach {
+    std::vector<std::string> readable;  // files and folders
+    std::vector<std::string> writable;  // folders in which it may also make and change files
+    bool processes = false;  // it may start processes, and run the programs that it may read
+    bool is_alone = false;   // in a PID namespace: there is nobody else whom it could signal
+};
+
+// The size of the calling process's address space, and of what in it is its own.
 std::uint64_t address_space_bytes();
+std::uint64_t data_bytes();
 
 // Walls that this machine lacks, each with the reason.
 using Missing = std::vector<std::pair<std::string, std::string>>;
@@ -24,8 +39,7 @@ using Missing = std::vector<std::pair<std::string, std::string>>;
 // Prepared once by the zygote, then put round each of its children by `confine`.
 class Walls {
 public:
-    // `readable`: the files and folders that a candidate may read, and nothing else.
-    explicit Walls(const std::vector<std::string>& readable);
+    explicit Walls(Reach reach);
     ~Walls();
     Walls(const Walls&) = delete;
     Walls& operator=(const Walls&) = delete;
@@ -34,16 +48,20 @@ public:
     // have one thread. False: see errno.
     bool confine(const Limits& limits, unsigned int keep) const;
 
+    // Finds the files of `Reach` anew, where mounts have changed since; other processes' walls stay.
+    void find_files();
+
     // Whether processes can't be started, so that killing the child leaves nothing behind.
-    bool forbids_processes() const { return !filter_.empty(); }
+    bool forbids_processes() const { return !filter_.empty() && !reach_.processes; }
 
     const Missing& missing() const { return missing_; }
 
 private:
-    void prepare_files(const std::vector<std::string>& readable);
+    void prepare_files();
     void prepare_calls();
-    void allow(const std::string& path) const;
+    void allow(const std::string& path, std::uint64_t file_rights, std::uint64_t folder_rights) const;
 
+    Reach reach_;
     int ruleset_ = -1;          // Landlock
     CallRules rules_{};         // what the filter may leave to Landlock
     std::vector<sock_filter> filter_;

@@ -13,16 +13,15 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <thread>
 
 #include "errors.hpp"
 #include "memory.hpp"
+#include "processes.hpp"
 
 namespace nb = nanobind;
 
@@ -30,7 +29,6 @@ namespace brood {
 
 namespace {
 
-constexpr int kill_rounds = 5000;
 constexpr int give_way_milliseconds = 2;  // judging takes less
 constexpr double rehearsal_seconds = 1.0;  // at most; the first request waits for it
 constexpr std::chrono::milliseconds look_interval{50};  // how often a child's threads are counted
@@ -48,7 +46,7 @@ Zygote::Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector
       seconds_(seconds),
       limits_{address_space_bytes() + memory_bytes,
               static_cast<std::uint64_t>(std::ceil(seconds)) + 1},
-      walls_(readable) {
+      walls_(Reach{readable, {}, false}) {
     for (const auto& stage : inputs_) {
         if (stage.empty() || stage.size() > results_.size()) {
             throw nb::value_error("Expected a result for each process of a stage, and at least one");
@@ -134,7 +132,10 @@ void Zygote::dismiss() {
     for (const Child& each : children_) each.end();
     for (Child& each : children_) each.reap();
     children_.clear();
-    if (!walls_.forbids_processes()) end_orphans();
+    // What candidates left behind: the orphans of a dead child become this process's children.
+    if (!walls_.forbids_processes() && !end_all_below()) {
+        throw std::runtime_error("a candidate's processes can't be killed");
+    }
 }
 
 // Has the prepared children run a program for at most `allowed` seconds; adds those of each process.
@@ -214,20 +215,6 @@ std::optional<Ended> Zygote::hear(const Child& child) {
         return Ended::done;
     }
     return std::nullopt;
-}
-
-// Kills all that candidates left behind: the orphans of a dead child become the zygote's children.
-void Zygote::end_orphans() {
-    const std::string children = "/proc/self/task/" + std::to_string(getpid()) + "/children";
-    for (int round = 0; round < kill_rounds; ++round) {
-        pid_t reaped = 0;
-        while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {}
-        if (reaped < 0) return;
-        std::ifstream list(children);
-        for (pid_t pid = 0; list >> pid;) kill(pid, SIGKILL);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    throw std::runtime_error("a candidate's processes can't be killed");
 }
 
 void adopt_orphans() { checked(prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0UL, 0UL, 0UL)); }

@@ -48,7 +48,6 @@ private:
     std::optional<Ended> hear(const Child& child);
     void answer(Reply reply, const std::vector<double>& seconds);
     void give_way() const;
-    void end_orphans();
 
     int connection_;
     std::vector<std::vector<int>> inputs_;

@@ -12,6 +12,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from engine.core.bundle import MAIN
+
 Array = NDArray[Any]
 
 Outputs = Mapping[str, Array]
@@ -150,7 +152,7 @@ class Judge:
     kind: JudgeKind
     command: tuple[str, ...] = ()
     setup: str = ""
-    file: str = "initial.py"
+    file: str = MAIN
     metric: str = "score"
     processes: int = 64
     scratch_mb: int = 256

@@ -16,27 +16,39 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from engine.core import Evaluation, Problem, UserError
 from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
-from engine.evaluation.lane import Lane, NotStarted
+from engine.evaluation.lane import Lane
+from engine.evaluation.server import NotStarted
 from engine.evaluation.verdict import groups
 from engine.evaluation.warmth import warmth_for_all, warmth_for_one
 from engine.evaluation.wire import encode_cases, sealed_input
+from engine.evaluation.zygote_lane import ZygoteLane
 from engine.scratch import make_scratch, remove_stale
 from engine.timeline import Activity, Timeline
 
 GRACE_SECONDS = 5.0
 """How much longer than the program's limit a zygote may take to answer before it is replaced."""
 
-WALLS = ("files", "calls", "network", "mounts", "limits")
-"""The walls round a candidate, by the names under which a missing one is told."""
-
 _SCRATCH = "brood-workers-"  # begins the name of a pool's own folder for temporary files
 _log = logging.getLogger(__name__)
+
+
+def lane_folders(workers: int, resources: ExitStack) -> list[Path]:
+    """Return an empty folder for each lane; ``resources`` removes them."""
+    parent = Path(tempfile.gettempdir())
+    remove_stale(parent, _SCRATCH)  # of processes that were killed
+    scratch, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
+    resources.callback(os.close, lock)
+    resources.callback(shutil.rmtree, scratch, ignore_errors=True)
+    folders = [scratch / f"worker-{index}" for index in range(workers)]
+    for folder in folders:
+        folder.mkdir()
+    return folders
 
 
 class EvaluatorPool:
@@ -45,6 +57,9 @@ class EvaluatorPool:
     The constructor returns at once; the zygotes warm up meanwhile. Every method may be called
     from any thread. With several workers, the problem's ``score`` runs in several threads at once.
     """
+
+    WALLS: ClassVar[Sequence[str]] = ("files", "calls", "network", "mounts", "limits")
+    """The walls round a candidate, by the names under which a missing one is told."""
 
     def __init__(
         self,
@@ -96,11 +111,6 @@ class EvaluatorPool:
         self, problem: Problem, workers: int, only: str | None, resources: ExitStack
     ) -> list[Lane]:
         """Return the lanes; what is to be freed after them goes to ``resources``."""
-        parent = Path(tempfile.gettempdir())
-        remove_stale(parent, _SCRATCH)  # of processes that were killed
-        scratch, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
-        resources.callback(os.close, lock)
-        resources.callback(shutil.rmtree, scratch, ignore_errors=True)
         inputs: list[list[int]] = []
         for stage in problem.stages:
             inputs.append([])
@@ -109,10 +119,8 @@ class EvaluatorPool:
                 resources.callback(os.close, inputs[-1][-1])
         warmth = warmth_for_all(problem) if only is None else warmth_for_one(problem, only)
         lanes: list[Lane] = []
-        for index in range(workers):
-            folder = scratch / f"worker-{index}"
-            folder.mkdir()
-            lanes.append(Lane(problem, inputs, folder, warmth, self._deliver))
+        for folder in lane_folders(workers, resources):
+            lanes.append(ZygoteLane(problem, inputs, folder, warmth, self._deliver))
             resources.callback(lanes[-1].close)
         return lanes
 
@@ -151,7 +159,7 @@ class EvaluatorPool:
                     "evaluation.strict=false"
                 )
             _log.warning("the sandbox lacks a wall, %s: %s", wall, reason)
-        standing = [wall for wall in WALLS if wall not in missing]
+        standing = [wall for wall in self.WALLS if wall not in missing]
         _log.info("walls of the sandbox: %s", ", ".join(standing))
 
     def submit(

@@ -7,7 +7,7 @@ import logging
 import math
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from engine.evaluation.wire import RAISED, RETURNED
 
 _MESSAGE_CHARACTERS = 300
 _ARTIFACT_CHARACTERS = 2048
-# What C++, OpenBLAS and LLVM print when they end a process because an allocation failed.
-_OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|memory allocation", re.IGNORECASE)
+OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|memory allocation", re.IGNORECASE)
+"""What C++, OpenBLAS and LLVM print when they end a process because an allocation failed."""
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def groups(problem: Problem, stage: Stage) -> list[tuple[Case, ...]]:
     return [(case,) for case in stage.cases] if problem.isolate_cases else [stage.cases]
 
 
-class _Failed(Exception):
+class Failed(Exception):
     """The program gets no score; the text says why, in a line."""
 
     def __init__(self, failure: Failure, message: str, traceback: str = "") -> None:
@@ -55,48 +55,52 @@ def judge(
     try:
         _check_end(problem, observation, printed)
         metrics = _metrics(problem, stage, _outputs(problem, stage, observation, results))
-    except _Failed as failed:
+    except Failed as failed:
         failure, message, traceback = failed.failure, str(failed), failed.traceback
     return Evaluation(
         score=metrics.get("score"),
         failure=failure,
-        message=_one_line(message),
+        message=one_line(message),
         metrics=metrics,
-        artifacts={
-            name: _printable(text)[-_ARTIFACT_CHARACTERS:]
-            for name, text in (("stdout", printed), ("traceback", traceback))
-            if text.strip()
-        },
+        artifacts=as_artifacts({"stdout": printed, "traceback": traceback}),
         seconds=sum(observation.seconds),
         peak_bytes=observation.peak_bytes,
     )
 
 
+def as_artifacts(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return those of some texts that say something, bounded and fit for a terminal."""
+    return {
+        name: printable(text)[-_ARTIFACT_CHARACTERS:]
+        for name, text in texts.items()
+        if text.strip()
+    }
+
+
 def crashed(message: str) -> Evaluation:
     """Return the verdict on a program of whose run nothing is known."""
-    return Evaluation(score=None, failure=Failure.CRASH, message=_one_line(message))
+    return Evaluation(score=None, failure=Failure.CRASH, message=one_line(message))
 
 
 def _check_end(problem: Problem, observation: Observation, printed: str) -> None:
     """Check that the run ended with results to look at."""
     if observation.outcome is Outcome.LATE or observation.ended is Ended.DEADLINE:
         seconds = problem.limits.seconds
-        raise _Failed(Failure.TIMEOUT, f"ran longer than the limit of {seconds:g} s")
+        raise Failed(Failure.TIMEOUT, f"ran longer than the limit of {seconds:g} s")
     if observation.ended is Ended.CROWDED:
-        raise _Failed(Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")
+        raise Failed(Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")
     if observation.ended not in (Ended.EXITED, Ended.UNCONFINED):
         return
     code = observation.exit_code
     if observation.ended is Ended.UNCONFINED:
         how = f"evaluator: a process could not be confined: {printed}"
     elif code < 0:
-        known = {int(number): number.name for number in signal.Signals}
-        how = f"its process was killed by {known.get(-code, f'signal {-code}')}"
+        how = f"its process was killed by {signal_name(-code)}"
     else:
         how = f"its process exited with code {code} before a result was returned"
-    if code != 0 and _OUT_OF_MEMORY.search(printed):
-        raise _Failed(Failure.MEMORY, how + _memory_note(problem))
-    raise _Failed(Failure.CRASH, how)
+    if code != 0 and OUT_OF_MEMORY.search(printed):
+        raise Failed(Failure.MEMORY, how + memory_note(problem))
+    raise Failed(Failure.CRASH, how)
 
 
 def _outputs(
@@ -107,29 +111,36 @@ def _outputs(
         raise _raised(problem, results[-1])
     every = groups(problem, stage)
     if len(results) != len(every) or not all(each.startswith(RETURNED) for each in results):
-        raise _Failed(Failure.OUTPUT, "the result is malformed")
+        raise Failed(Failure.OUTPUT, "the result is malformed")
     outputs: list[Outputs] = []
     for result, group, seconds in zip(results, every, observation.seconds, strict=True):
         try:
             arrays = unpack(result[len(RETURNED) :], group)
         except ContractError as error:
-            raise _Failed(Failure.OUTPUT, str(error)) from error
+            raise Failed(Failure.OUTPUT, str(error)) from error
         measured = {SECONDS: np.array(seconds)} if problem.isolate_cases else {}
         outputs += [{**each, **measured} for each in arrays]
     return outputs
 
 
-def _raised(problem: Problem, result: bytes) -> _Failed:
+def _raised(problem: Problem, result: bytes) -> Failed:
     """Return what a program says that it raised, if it has the form of that."""
     match result[len(RAISED) :].decode(errors="replace").split("\0"):
         case [Failure.MEMORY, message, traceback]:
-            return _Failed(Failure.MEMORY, message + _memory_note(problem), traceback)
+            return Failed(Failure.MEMORY, message + memory_note(problem), traceback)
         case [(Failure.ERROR | Failure.OUTPUT) as kind, message, traceback]:
-            return _Failed(Failure(kind), message, traceback)
-    return _Failed(Failure.OUTPUT, "the result is malformed")
+            return Failed(Failure(kind), message, traceback)
+    return Failed(Failure.OUTPUT, "the result is malformed")
 
 
-def _memory_note(problem: Problem) -> str:
+def signal_name(number: int) -> str:
+    """Return the name of a signal, such as ``SIGKILL``."""
+    known = {int(each): each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")
+
+
+def memory_note(problem: Problem) -> str:
+    """Return what a message about memory ends with."""
     return f" (memory limit {problem.limits.memory_bytes >> 20} MiB)"
 
 
@@ -139,21 +150,22 @@ def _metrics(problem: Problem, stage: Stage, outputs: Sequence[Outputs]) -> dict
         metrics = {str(k): float(v) for k, v in stage.score(outputs).items()}
         score = metrics["score"]
     except Rejected as error:
-        raise _Failed(Failure.REJECTED, str(error)) from error
+        raise Failed(Failure.REJECTED, str(error)) from error
     except BaseException as error:  # a bug of the problem must not stop the run
         _log.exception("the evaluator of %s failed", problem.name)
         said = f"evaluator: {type(error).__name__}: {error}"
-        raise _Failed(Failure.ERROR, said) from error
+        raise Failed(Failure.ERROR, said) from error
     if not math.isfinite(score):
-        raise _Failed(Failure.ERROR, f"evaluator: the score is {score}")
+        raise Failed(Failure.ERROR, f"evaluator: the score is {score}")
     return metrics
 
 
-def _one_line(text: str) -> str:
-    return _printable(" ".join(text.split()))[:_MESSAGE_CHARACTERS]
+def one_line(text: str) -> str:
+    """Return a program's text as a message: one line, bounded, fit for a terminal."""
+    return printable(" ".join(text.split()))[:_MESSAGE_CHARACTERS]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Replace what could act on a terminal; the text is the program's."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text

@@ -31,6 +31,7 @@ import numpy as np
 
 from engine.evaluation import _native
 from engine.evaluation.program import run_child
+from engine.evaluation.server import ServerSetup
 from engine.evaluation.wire import decode_cases, read_input
 
 _OURS = ("engine", "evaluators", "kernels")
@@ -45,31 +46,21 @@ _FILES = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Setup:
+class Setup(ServerSetup):
     """What a zygote has to know of a problem: how to run a program, not how to score it.
 
     Attributes:
-        parent: the process that started it, with which it ends.
-        connection: the socket to the thread that it serves.
         entry_point: the function that programs define.
         inputs: for each stage, a descriptor for each process with the cases that it runs.
         results: descriptors of the memory for the results of the processes of a program.
         isolate_cases: whether each case has a process of its own.
-        seconds: wall seconds for all processes of a program together.
-        memory_bytes: memory beyond what the warm zygote has itself.
-        modules: what to import before any program runs.
         lazy: what a program's import only loads once the program asks for something in it.
     """
 
-    parent: int
-    connection: int
     entry_point: str
     inputs: list[list[int]]
     results: list[int]
     isolate_cases: bool
-    seconds: float
-    memory_bytes: int
-    modules: list[str]
     lazy: list[str]
 
 
@@ -80,7 +71,7 @@ def main() -> None:
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=9)
     _native.adopt_orphans()
-    _warm_up(setup.modules, setup.lazy)
+    warm_up(setup.modules, setup.lazy)
     # None where each case has a process of its own, which may find no other one in its memory.
     inherited = [
         None if setup.isolate_cases else decode_cases(read_input(inputs[0]))
@@ -112,7 +103,7 @@ def main() -> None:
         run_child(program, setup.entry_point, cases)
 
 
-def _warm_up(modules: list[str], lazy: list[str]) -> None:
+def warm_up(modules: list[str], lazy: list[str]) -> None:
     """Do once what every candidate would otherwise pay for, then keep it out of the collector."""
     for name in modules:
         importlib.import_module(name)
@@ -153,10 +144,10 @@ def _warm_compiler() -> None:
     numba.njit(total)(np.ones(2))
 
 
-def readable_paths() -> list[str]:
-    """Return the files and folders that cover all libraries, but not this project's packages."""
+def readable_paths(*more: str) -> list[str]:
+    """Return files and folders that cover all libraries and ``more``, but none of our packages."""
     libraries = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
-    libraries += [*_LIBRARIES, *site.getsitepackages()]
+    libraries += [*_LIBRARIES, *site.getsitepackages(), *more]
     # A library folder may hold site-packages, and that this project.
     specs = filter(None, map(importlib.util.find_spec, _OURS))
     ours = {Path(at).resolve() for spec in specs for at in spec.submodule_search_locations or ()}
