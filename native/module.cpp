@@ -97,6 +97,8 @@ NB_MODULE(_native, module) {
              },
              nb::kw_only(), nb::arg("exactly"),
              "Processes and threads in it, and bytes of their memory.")
+        .def_static("hurry", &Box::hurry, nb::arg("yes"),
+                    "Go before all that is in a box, or as usual; only a superuser may.")
         .def("close", &Box::close, "End everything in it; returns when nothing is left.")
         .def_prop_ro("missing_walls", &Box::missing,
                      "Each wall that this machine lacks, and why.");

@@ -52,10 +52,12 @@ std::vector<pid_t> processes_below(pid_t pid) {
     return found;
 }
 
-Usage usage_below(pid_t pid, bool exactly) {
+Usage usage_below(pid_t pid, std::uint64_t most, bool exactly) {
     Usage usage;
-    for (const pid_t each : processes_below(pid)) {
-        usage.tasks += static_cast<std::uint64_t>(thread_count(each));
+    const std::vector<pid_t> all = processes_below(pid);
+    for (const pid_t each : all) usage.tasks += static_cast<std::uint64_t>(thread_count(each));
+    if (usage.tasks > most) return usage;
+    for (const pid_t each : all) {
         const std::uint64_t resident = kilobytes(each, "status", "RssAnon:", "RssShmem:");
         const std::uint64_t share =
             exactly ? kilobytes(each, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:") : 0;

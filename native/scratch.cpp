@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@ namespace {
 // The interface of mounts that have no place yet: its header clashes with <sys/mount.h>.
 constexpr long open_tree = 428, move_mount = 429;
 constexpr unsigned int clone_tree = 1, recursive = 0x8000, from_descriptor = 4;
+constexpr std::uint64_t reserved_numbers = 300;  // the kernel's RESERVED_PIDS
 constexpr std::uint64_t bytes_per_file = 4096;  // with fewer, the number of files is what is bounded
 
 // Makes the folders above `path`, and an empty file or folder for something to be mounted on.
@@ -62,9 +64,17 @@ std::string mount_scratch(const std::string& place, std::uint64_t bytes,
         syscall(move_mount, tree, "", AT_FDCWD, path.c_str(), from_descriptor);
         close(tree);
     }
-    constexpr auto flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    mount("proc", "/proc", "proc", flags, nullptr);  // refused where the old one is covered in part
     return "";
+}
+
+void mount_processes(std::uint64_t most) {
+    constexpr auto flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    // Refused where the old one is covered in part, as in some containers.
+    if (mount("proc", "/proc", "proc", flags, nullptr) != 0) return;
+    // Since Linux 6.14 a namespace has a largest number of its own. Once all were used, those below
+    // `reserved_numbers` are not used again.
+    std::ofstream("/proc/sys/kernel/pid_max") << reserved_numbers + most;
+    mount(nullptr, "/proc", nullptr, MS_REMOUNT | MS_RDONLY | flags, nullptr);
 }
 
 }  // namespace brood

@@ -123,7 +123,6 @@ class Attendant:
         self._processes = processes
         self._watched = watched
         self._scratch_bytes = scratch_bytes
-        self._peak_bytes = 0
 
     def serve(self) -> Role:
         """Serve until the connection ends; in each process of a box, return what it is for."""
@@ -161,7 +160,6 @@ class Attendant:
     def _open(self) -> Role:
         """Open the next box; returns in each of its processes as well."""
         self._clear_watched()
-        self._peak_bytes = 0
         its_program, self._program = os.pipe()
         self._ready, its_ready = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stdout = _Tail(STDOUT_BYTES)
@@ -194,6 +192,7 @@ class Attendant:
 
     def _abandon(self) -> None:
         """Close a box that got no program."""
+        os.close(self._program)
         self._box.close()
         self._close_pipes()
 
@@ -204,12 +203,14 @@ class Attendant:
 
     def _run(self, program: bytes) -> tuple[bytes, Seen]:
         """Have the box that is open judge a program; return the reply and what was seen."""
+        Box.hurry(True)
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError), os.fdopen(self._program, "wb") as pipe:
             pipe.write(program)
         ended = self._watch(began + self._seconds)
         seconds = time.monotonic() - began
         end = self._box.close()
+        Box.hurry(False)
         tails = (self._stdout, self._stderr, self._printed)
         for tail in tails:
             while tail.take():
@@ -225,8 +226,7 @@ class Attendant:
         code = end.judge if ended is Ended.EXITED and end.judge is not None else 0
         if ended is Ended.EXITED and end.judge is None:
             code = -9  # the box as a whole was killed, by somebody else
-        peak = max(self._peak_bytes, end.peak_bytes)
-        reply = _REPLY.pack(ended.value, code, peak, 1, 0, seconds)
+        reply = _REPLY.pack(ended.value, code, end.peak_bytes, 1, 0, seconds)
         return reply, Seen(stdout=stdout, stderr=stderr, program=printed, candidate=end.candidate)
 
     def _watch(self, deadline: float) -> Ended:
@@ -258,7 +258,6 @@ class Attendant:
             return Ended.CROWDED
         if size > self._memory_bytes:  # what processes share was counted for each
             _, size = self._box.usage(exactly=True)
-        self._peak_bytes = max(self._peak_bytes, size)
         if size > self._memory_bytes:
             return Ended.MEMORY
         if self._watched is not None and _size(self._watched) > self._scratch_bytes:

@@ -72,9 +72,13 @@ def main() -> None:
     _set_environment(Path(setup.scratch) if refused else SCRATCH)
     warm_up(setup.modules, [])
     libraries = readable_paths()
-    readable = readable_paths(*_PROGRAMS, setup.folder, *judge.readable)
+    readable = [*readable_paths(*_PROGRAMS, setup.folder, *judge.readable), *_FILES]
+    if not refused:
+        readable.append("/proc")  # the box's own processes
+    if judge.kind is not JudgeKind.COMMAND:
+        readable.append(_shims())
     box = _native.Box(
-        readable=[*readable, *_FILES, *([] if refused else ["/proc"])],
+        readable=readable,
         libraries=libraries,
         scratch=setup.scratch if refused else str(SCRATCH),
         scratch_bytes=judge.scratch_mb << 20,
@@ -106,6 +110,13 @@ def main() -> None:
         if role is not Role.SERVER:
             connection.detach()  # its number means another file by now
             _live(role, judge, setup, Path(os.environ["TMPDIR"]))
+
+
+def _shims() -> str:
+    """Return the folder of the modules that stand for other systems' own."""
+    from engine.judge.contracts import SHIMS
+
+    return str(SHIMS)
 
 
 def _set_environment(scratch: Path) -> None:
