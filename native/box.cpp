@@ -34,6 +34,12 @@ pid_t fork_into(int namespaces) {
     return static_cast<pid_t>(syscall(SYS_clone, namespaces | SIGCHLD, 0, 0, 0, 0));
 }
 
+// Where a judge may write. Only in a mount namespace is /dev/shm the box's own.
+std::vector<std::string> writable(const std::string& scratch, int namespaces) {
+    if (namespaces == 0) return {scratch};
+    return {scratch, "/dev/shm"};
+}
+
 // Whether this process may have such namespaces; "" or why not.
 std::string try_namespaces(int namespaces) {
     const pid_t pid = fork_into(namespaces);
@@ -93,7 +99,8 @@ int found_namespaces(const BoxSetup& setup, Missing& missing) {
 
 Box::Box(BoxSetup setup)
     : setup_(std::move(setup)), namespaces_(found_namespaces(setup_, missing_)),
-      walls_(Reach{setup_.readable, {setup_.scratch, "/dev/shm"}, true, namespaces_ != 0}),
+      walls_(Reach{setup_.readable, writable(setup_.scratch, namespaces_), true,
+                   namespaces_ != 0}),
       narrow_walls_(Reach{setup_.libraries, {}, false, false}),
       self_(checked(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)))) {
     if (thread_count(getpid()) != 1) throw std::runtime_error("an imported module started threads");

@@ -13,13 +13,13 @@ import dataclasses
 import json
 import os
 import select
-import shutil
 import socket
 import struct
 import time
 from pathlib import Path
 
 from engine.evaluation._native import Box, Ended, Role
+from engine.evaluation.watched import clear, is_larger
 from engine.evaluation.wire import map_result, write_result
 
 READY = 3
@@ -260,26 +260,11 @@ class Attendant:
             _, size = self._box.usage(exactly=True)
         if size > self._memory_bytes:
             return Ended.MEMORY
-        if self._watched is not None and _size(self._watched) > self._scratch_bytes:
+        if self._watched is not None and is_larger(self._watched, self._scratch_bytes):
             return Ended.SCRATCH
         return None
 
     def _clear_watched(self) -> None:
         """Empty a scratch folder that does not end with its box."""
         if self._watched is not None:
-            shutil.rmtree(self._watched, ignore_errors=True)
-            self._watched.mkdir(exist_ok=True)
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of all files below a folder, as far as they can be seen."""
-    total, waiting = 0, [folder]
-    while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    found = entry.stat(follow_symlinks=False)
-                    total += 512 * found.st_blocks + 256
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(Path(entry.path))
-    return total
+            clear(self._watched)

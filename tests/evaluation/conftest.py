@@ -1,12 +1,8 @@
 """The tiny problem of these tests, and one pool for all hostile programs."""
 
 import dataclasses
-import logging
-import logging.handlers
 import os
 import platform
-import queue
-import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +10,7 @@ from pathlib import Path
 import pytest
 from hostile import Check, Hostile, check
 from processes import zygotes
+from verdicts import walls_missing
 
 import evaluators
 from engine.core import Evaluation, Limits, Problem
@@ -50,15 +47,7 @@ def pool(quick: Problem) -> Iterator[EvaluatorPool]:
 @pytest.fixture(scope="module")
 def missing_walls(pool: EvaluatorPool) -> set[str]:
     """The walls that this machine lacks, as the pool says in its log."""
-    said = queue.SimpleQueue[logging.LogRecord]()
-    handler = logging.handlers.QueueHandler(said)
-    logger = logging.getLogger("engine.evaluation.pool")
-    logger.addHandler(handler)
-    pool.check_walls(strict=False)
-    logger.removeHandler(handler)
-    texts = [said.get().getMessage() for _ in range(said.qsize())]
-    found = [re.match(r"the sandbox lacks a wall, (\w+)", text) for text in texts]
-    return {match[1] for match in found if match}
+    return walls_missing(pool)
 
 
 @pytest.fixture(scope="session")
