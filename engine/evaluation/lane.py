@@ -57,7 +57,7 @@ class Lane(abc.ABC):
                 raise NotStarted(f"its sandbox lacks a wall, {', '.join(missing)}")
         except Exception as error:  # whoever waits for the first one must get an answer
             self.drop()
-            why = "it was closed" if self._stopped else f"a zygote did not start: {error}"
+            why = "it was closed" if self._stopped else f"a sandbox did not start: {error}"
             refusal = NotStarted(f"evaluator: {why}")
             if not self._stopped:
                 _log.warning("%s", refusal)
@@ -126,4 +126,4 @@ class Lane(abc.ABC):
         reason = observation.output.decode(errors="replace")
         if self._stopped:
             reason = "evaluator: it was closed"
-        return crashed(reason or "its zygote was lost twice")
+        return crashed(reason or "its sandbox was lost twice")

@@ -262,11 +262,11 @@ def test_a_worker_that_cannot_start_gives_a_verdict(
     with EvaluatorPool(problem=double, workers=1) as pool:
         evaluation = evaluate(pool, double.initial_program)
     assert evaluation.failure is Failure.CRASH
-    assert evaluation.message.startswith("evaluator: a zygote did not start")
+    assert evaluation.message.startswith("evaluator: a sandbox did not start")
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with EvaluatorPool(problem=double, workers=1) as pool:
         evaluation = evaluate(pool, double.initial_program)
-    assert evaluation.message.startswith("evaluator: a zygote did not start: ")
+    assert evaluation.message.startswith("evaluator: a sandbox did not start: ")
     assert "/no/such/python" in evaluation.message
 
 

@@ -100,7 +100,7 @@ def test_a_program_whose_zygote_is_lost_twice_is_given_up(
         killed.add(now)
     ((name, evaluation),) = pool.completed(timeout=60)
     assert (name, evaluation.failure) == ("endless", Failure.CRASH)
-    assert evaluation.message == "its zygote was lost twice"
+    assert evaluation.message == "its sandbox was lost twice"
     assert evaluate(pool, double.initial_program).score == 1.0
 
 
