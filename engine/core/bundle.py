@@ -27,6 +27,7 @@ LONGEST_NAME = 200
 
 _OPENING = "#:file "
 _UNENDED = " \\"  # no name holds a space
+_HEADING = re.compile(r"^#:file ([^\n]*)\n", re.MULTILINE)
 _MARKED = re.compile(r"^(#+):file ", re.MULTILINE)
 _ESCAPED = re.compile(r"^#(#+:file )", re.MULTILINE)
 _PART = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*", re.ASCII)
@@ -50,7 +51,7 @@ def bundle_of(files: Mapping[str, str], *, main: str = MAIN) -> str:
     _check(files)
     if [*files] == [main] and not is_bundle(files[main]):
         return files[main]
-    return "".join(_section(name, files[name]) for name in sorted(files))
+    return "".join(section(name, files[name]) for name in sorted(files))
 
 
 def files_of(text: str, *, main: str = MAIN) -> dict[str, str]:
@@ -68,16 +69,34 @@ def files_of(text: str, *, main: str = MAIN) -> dict[str, str]:
         _check({main: text})
         return {main: text}
     files: dict[str, str] = {}
-    for section in re.split(r"^#:file ", text, flags=re.MULTILINE)[1:]:
-        name, _, content = section.partition("\n")
-        unended = name.endswith(_UNENDED)
-        name = name.removesuffix(_UNENDED)
+    for name, content in sections_of(text)[1]:
         if name in files:
             raise ValueError(f"the program has two files {name!r}")
-        files[name] = _ESCAPED.sub(r"\1", content[:-1] if unended else content)
+        files[name] = content
     if bundle_of(files, main=main) != text:
         raise ValueError("the program's files are not in the form that a bundle has")
     return files
+
+
+def sections_of(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return what stands before the first ``#:file`` line, and the name and text behind each.
+
+    Reads what people and models write too: nothing is checked.
+    """
+    before, *parts = _HEADING.split(text)
+    found = []
+    for heading, content in zip(parts[::2], parts[1::2], strict=True):
+        unended = heading.endswith(_UNENDED) and content.endswith("\n")
+        name = heading.removesuffix(_UNENDED).rstrip()
+        found.append((name, _ESCAPED.sub(r"\1", content[:-1] if unended else content)))
+    return before, found
+
+
+def section(name: str, text: str) -> str:
+    """Return a file as it stands in a bundle: its ``#:file`` line, and its text."""
+    unended = bool(text) and not text.endswith("\n")
+    escaped = _MARKED.sub(r"#\g<0>", text)
+    return f"{_OPENING}{name}{_UNENDED if unended else ''}\n{escaped}" + ("\n" if unended else "")
 
 
 def check_name(name: str) -> None:
@@ -104,9 +123,3 @@ def _check(files: Mapping[str, str]) -> None:
         for depth in range(1, len(folders) + 1):
             if (folder := "/".join(folders[:depth])) in files:
                 raise ValueError(f"{folder!r} is a file of the program and a folder of {name!r}")
-
-
-def _section(name: str, text: str) -> str:
-    unended = bool(text) and not text.endswith("\n")
-    escaped = _MARKED.sub(r"#\g<0>", text)
-    return f"{_OPENING}{name}{_UNENDED if unended else ''}\n{escaped}" + ("\n" if unended else "")

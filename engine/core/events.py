@@ -34,6 +34,7 @@ class Refusal(enum.StrEnum):
 
     UNPARSED = "unparsed"  # no program could be read from the completion
     ABSENT = "absent"  # the completion held fewer programs than it was asked for
+    OUTSIDE = "outside"  # it changes what lies outside the evolve blocks
     UNDEFINED = "undefined"  # it would read a name that nothing defines
     UNCHANGED = "unchanged"  # the same program as its parent, by normalised AST
     DUPLICATE = "duplicate"  # the same program as an earlier child, by normalised AST

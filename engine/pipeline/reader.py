@@ -13,6 +13,7 @@ from engine.prompts import Tokenizer
 from engine.search.novelty import Novelty
 from engine.search.search import Search
 from engine.store import Child
+from engine.syntax.blocks import keeps_fixed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +52,9 @@ class Reader:
         refusal = self.search.refusal(program, parent=proposal.parent.id)
         if refusal is None and program is not None:
             others = self.search.programs(proposal.island)
-            if len(self.tokenizer.encode(program.text)) > self.longest_parent:
+            if not keeps_fixed(program.text, parent=proposal.parent.program):
+                refusal = Refusal.OUTSIDE
+            elif len(self.tokenizer.encode(program.text)) > self.longest_parent:
                 refusal = Refusal.LONG
             elif self.novelty is not None and self.novelty.near_copy(program.text, others):
                 refusal = Refusal.SIMILAR

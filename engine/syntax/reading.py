@@ -1,7 +1,8 @@
 """Reading a program once: everything that the engine wants to know of its text.
 
-Covers: texts of any length and origin. Does not cover running them, or what is known of a program
-beside its text.
+Covers: texts of any length and origin. A text is Python; a bundle's files are what their names say,
+and those that are not Python are read by ``plain``. Does not cover running them, or what is known
+of a program beside its text.
 """
 
 import ast
@@ -9,8 +10,10 @@ import functools
 import hashlib
 
 from engine.core import Program
+from engine.core.bundle import files_of, is_bundle
 from engine.syntax._native import canonical
 from engine.syntax.names import undefined_names
+from engine.syntax.plain import measured
 from engine.syntax.tree import kinds_of, parse_whole
 
 _KEPT = 1024  # of the texts read last; siblings are read one after the other, a parent K times
@@ -20,10 +23,39 @@ _BRANCHES = (ast.If, ast.IfExp, ast.match_case, ast.ExceptHandler)
 
 @functools.lru_cache(maxsize=_KEPT)
 def read(text: str) -> Program | None:
-    """Return what is known of a program; None if the text isn't valid Python or nests too deeply.
+    """Return what is known of a program; None if the text isn't one.
 
-    A text that was read a short while ago is not read again.
+    Valid Python is one that does not nest too deeply, and a bundle all of whose Python files are
+    such. A text that was read a short while ago is not read again.
     """
+    if not is_bundle(text):
+        return _python(text)
+    try:
+        files = files_of(text)
+    except ValueError:
+        return None
+    found = {name: _file(name, content) for name, content in files.items()}
+    parts = [each for each in found.values() if each is not None]
+    if len(parts) < len(found):
+        return None
+    keys = [f"{name}\0{each.key}\0" for name, each in zip(found, parts, strict=True)]
+    return Program(
+        text=text,
+        key=hashlib.sha256("".join(keys).encode()).hexdigest(),
+        undefined=tuple(sorted({name for each in parts for name in each.undefined})),
+        nodes=sum(each.nodes for each in parts),
+        depth=max(each.depth for each in parts),
+        loops=sum(each.loops for each in parts),
+        branches=sum(each.branches for each in parts),
+        calls=sum(each.calls for each in parts),
+    )
+
+
+def _file(name: str, text: str) -> Program | None:
+    return _python(text) if name.endswith(".py") else measured(name, text)
+
+
+def _python(text: str) -> Program | None:
     found = parse_whole(text)
     if found is None:
         return None
