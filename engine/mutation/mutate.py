@@ -1,42 +1,23 @@
 """A mutated program: some mutations, one after the other, each of which leaves a program.
 
-Covers: which mutation is tried, how many there are, and what has to hold of the result: it parses,
-it is another program (`engine.core.Program.key`), and it reads no name that nothing defines and
-that the program before it did not read already. Comments and layout are lost.
+Covers: which part of a program is mutated, how many mutations there are, and what has to hold of
+the result: it is a program and another one (`engine.core.Program.key`), it differs only in what may
+change (``engine.syntax.blocks``), and it reads no name that nothing defines and that the program
+before it did not read already. Comments and layout of a Python file, or of an evolve block in one,
+are lost.
 
-Does not cover the mutations themselves: ``mutations.py``.
+Does not cover the mutations themselves: ``python.py``, ``lines.py``.
 """
 
-import ast
 import time
-from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from engine.mutation import mutations
-from engine.mutation.mutations import Change, one_of
+from engine.mutation.lines import mutated_lines
+from engine.mutation.python import mutated_python
 from engine.syntax import read
-from engine.syntax.tree import copy_of
+from engine.syntax.blocks import PLAIN, File, Outline, keeps_fixed, outline
 
-Mutation = Callable[[ast.Module], list[Change]]
-"""Returns the changes that it may make of a tree; none if the tree has no place for it."""
-
-MUTATIONS: Mapping[Mutation, float] = {
-    mutations.constant: 4.0,
-    mutations.operator: 1.0,
-    mutations.comparison: 0.5,
-    mutations.name: 1.0,
-    mutations.call: 1.0,
-    mutations.expression: 1.5,
-    mutations.removal: 0.5,
-    mutations.repetition: 0.5,
-    mutations.exchange: 0.5,
-}
-"""The mutations and their weights. Plain guesses: a null hypothesis that was tuned on the problems
-that it is measured on would be none."""
-
-_KINDS = tuple(MUTATIONS)
-_SHARES = np.array(tuple(MUTATIONS.values())) / sum(MUTATIONS.values())
 _ATTEMPTS = 32
 
 
@@ -63,26 +44,32 @@ def _once(program: str, rng: np.random.Generator) -> str:
     before = read(program)
     if before is None:
         return program
+    whole = outline(program)
     for _ in range(_ATTEMPTS):
-        mutation = _KINDS[int(rng.choice(len(_KINDS), p=_SHARES))]
-        tree = copy_of(program)
-        changes = mutation(tree)
-        if not changes:
-            continue
-        one_of(changes, rng)(rng)
-        child = _text(tree)
+        child = _changed(whole, rng)
         after = None if child is None else read(child)
         if (
             after is not None
             and after.key != before.key
             and set(before.undefined).issuperset(after.undefined)
+            and keeps_fixed(after.text, parent=program)
         ):
             return after.text
     return program
 
 
-def _text(tree: ast.Module) -> str | None:
-    try:
-        return ast.unparse(tree) + "\n"
-    except (ValueError, RecursionError):  # an integer of thousands of digits; a tree too deep
-        return None
+def _changed(whole: Outline, rng: np.random.Generator) -> str | None:
+    """Return a program with one mutation, in a part of it that is chosen by length."""
+    parts = [(file, span) for file in whole.open_files for span in file.spans]
+    file, span = parts[0]
+    if len(parts) > 1:
+        lengths = np.array([1.0 + end - start for _, (start, end) in parts])
+        file, span = parts[int(rng.choice(len(parts), p=lengths / lengths.sum()))]
+    text = _mutated(file, span, rng)
+    return None if text is None else whole.with_texts({file.name: text}).text
+
+
+def _mutated(file: File, span: tuple[int, int], rng: np.random.Generator) -> str | None:
+    if file.name == PLAIN or file.name.endswith(".py"):
+        return mutated_python(file.text, span if file.has_blocks else None, rng)
+    return mutated_lines(file.name, file.text, span, rng)

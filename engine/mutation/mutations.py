@@ -46,9 +46,16 @@ _T = TypeVar("_T")
 _Kind = tuple[type[ast.AST], ...]
 Change = Callable[[np.random.Generator], None]
 """Changes one place of a tree; what is left open is decided by chance."""
+Within = Callable[[ast.AST], bool]
+"""Says of a node of a tree as it was parsed whether it may change."""
 
 
-def constant(tree: ast.Module) -> list[Change]:
+def everywhere(_: ast.AST) -> bool:
+    """Let every node change."""
+    return True
+
+
+def constant(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Scale or shift a number; turn a truth value round.
 
     An integer is shifted by a geometric number of ones, or scaled by a log-normal factor; another
@@ -57,16 +64,18 @@ def constant(tree: ast.Module) -> list[Change]:
     """
 
     def move(slot: Slot, value: float, rng: np.random.Generator) -> None:
-        slot.put(_literal(_moved(value, rng)))
+        slot.put(_literal(moved(value, rng)))
 
     return [
         partial(move, slot, node.value)
         for slot in find_slots(tree)
-        if isinstance(node := slot.node, ast.Constant) and isinstance(node.value, int | float)
+        if isinstance(node := slot.node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and within(node)
     ]
 
 
-def operator(tree: ast.Module) -> list[Change]:
+def operator(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Replace an operator by another one of its kind: arithmetic, bitwise, boolean, a sign."""
     kinds = (_ARITHMETIC, _BITS, _BOOLEAN, _SIGNS)
 
@@ -78,10 +87,11 @@ def operator(tree: ast.Module) -> list[Change]:
         for node in _evaluated(tree)
         if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp | ast.UnaryOp)
         and any(isinstance(node.op, kind) for kind in kinds)
+        and within(node)
     ]
 
 
-def comparison(tree: ast.Module) -> list[Change]:
+def comparison(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Replace a comparison by another one, ``is`` and ``in`` by their opposites."""
 
     def replace(node: ast.Compare, index: int, rng: np.random.Generator) -> None:
@@ -90,12 +100,12 @@ def comparison(tree: ast.Module) -> list[Change]:
     return [
         partial(replace, node, index)
         for node in _evaluated(tree)
-        if isinstance(node, ast.Compare)
+        if isinstance(node, ast.Compare) and within(node)
         for index in range(len(node.ops))
     ]
 
 
-def name(tree: ast.Module) -> list[Change]:
+def name(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Read another variable that is bound there."""
 
     def rename(slot: Slot, now: str, rng: np.random.Generator) -> None:
@@ -104,11 +114,14 @@ def name(tree: ast.Module) -> list[Change]:
     return [
         partial(rename, slot, node.id)
         for slot in find_slots(tree)
-        if isinstance(node := slot.node, ast.Name) and node.id in slot.names and len(slot.names) > 1
+        if isinstance(node := slot.node, ast.Name)
+        and node.id in slot.names
+        and len(slot.names) > 1
+        and within(node)
     ]
 
 
-def call(tree: ast.Module) -> list[Change]:
+def call(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Call another function of the same module, or of the program, that takes as many arguments.
 
     Only calls without keyword arguments are changed, and none of a module of random numbers.
@@ -127,11 +140,12 @@ def call(tree: ast.Module) -> list[Change]:
         if isinstance(node, ast.Call)
         and not node.keywords
         and not any(isinstance(each, ast.Starred) for each in node.args)
+        and within(node)
         and (others := _rivals(node, modules, own))
     ]
 
 
-def expression(tree: ast.Module) -> list[Change]:
+def expression(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Replace an expression by a copy of another one of the same function.
 
     A single change: which slots can be replaced is seen when they are tried, in an order of chance.
@@ -141,6 +155,8 @@ def expression(tree: ast.Module) -> list[Change]:
     def copy_one(rng: np.random.Generator) -> None:
         for index in rng.permutation(len(slots)):
             slot = slots[index]
+            if not within(slot.node):
+                continue
             others = [
                 each
                 for each in slots
@@ -152,10 +168,10 @@ def expression(tree: ast.Module) -> list[Change]:
                 slot.put(copy.deepcopy(one_of(others, rng).node))
                 return
 
-    return [copy_one] if slots else []
+    return [copy_one] if any(within(slot.node) for slot in slots) else []
 
 
-def removal(tree: ast.Module) -> list[Change]:
+def removal(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Remove a statement; ``pass`` stays where it was the only one of its block."""
 
     def remove(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
@@ -165,11 +181,11 @@ def removal(tree: ast.Module) -> list[Change]:
         partial(remove, block, index)
         for block in _blocks(tree)
         for index, statement in enumerate(block)
-        if _is_movable(statement)
+        if _is_movable(statement) and within(statement)
     ]
 
 
-def repetition(tree: ast.Module) -> list[Change]:
+def repetition(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Insert a copy of a statement somewhere behind it in its block."""
 
     def repeat(block: list[ast.stmt], index: int, to: int, _: np.random.Generator) -> None:
@@ -179,13 +195,13 @@ def repetition(tree: ast.Module) -> list[Change]:
         partial(repeat, block, index, to)
         for block in _blocks(tree)
         for index, statement in enumerate(block)
-        if _is_movable(statement)
+        if _is_movable(statement) and within(statement)
         for to in range(index + 1, len(block) + 1)
-        if not isinstance(block[to - 1], _LEAVES)
+        if not isinstance(block[to - 1], _LEAVES) and within(block[to - 1])
     ]
 
 
-def exchange(tree: ast.Module) -> list[Change]:
+def exchange(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Let two neighbours change places."""
 
     def swap(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
@@ -195,7 +211,7 @@ def exchange(tree: ast.Module) -> list[Change]:
         partial(swap, block, index)
         for block in _blocks(tree)
         for index in range(len(block) - 1)
-        if _is_movable(block[index]) and _is_movable(block[index + 1])
+        if all(_is_movable(each) and within(each) for each in block[index : index + 2])
     ]
 
 
@@ -210,19 +226,20 @@ def _evaluated(tree: ast.Module) -> list[ast.AST]:
     return [node for node in nodes(tree) if id(node) in expressions or isinstance(node, ast.stmt)]
 
 
-def _moved(value: float, rng: np.random.Generator) -> float:
+def moved(value: float, rng: np.random.Generator) -> float:
+    """Return another number, as `constant` has it."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return _moved_integer(value, rng)
+        return _integer_moved(value, rng)
     step = 10 ** rng.uniform(_SMALLEST_STEP, _LARGEST_STEP)
-    moved = value * math.exp(step * rng.standard_normal())
+    result = value * math.exp(step * rng.standard_normal())
     if value == 0:
-        moved = step * rng.standard_normal()
-    return float(moved) if math.isfinite(moved) else 0.0
+        result = step * rng.standard_normal()
+    return float(result) if math.isfinite(result) else 0.0
 
 
-def _moved_integer(value: int, rng: np.random.Generator) -> int:
+def _integer_moved(value: int, rng: np.random.Generator) -> int:
     shift = int(rng.geometric(0.5)) * (1 if rng.random() < 0.5 else -1)
     if rng.random() < _SHIFTS or abs(value) > _MOST_INTEGER:
         return value + shift

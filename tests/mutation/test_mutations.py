@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from engine.mutation import mutations
-from engine.mutation.mutate import MUTATIONS, Mutation
 from engine.mutation.mutations import one_of
+from engine.mutation.python import MUTATIONS, Mutation
 
 
 def outcomes(mutation: Mutation, program: str, *, seeds: int = 200) -> set[str]:
