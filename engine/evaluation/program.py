@@ -8,7 +8,7 @@ Does not cover: the walls, which stand before this begins (``native/walls.cpp``)
 process is killed (``native/zygote.cpp``).
 """
 
-import linecache
+import importlib
 import os
 import signal
 import sys
@@ -18,12 +18,13 @@ from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from engine.core import Case, Failure
+from engine.core.bundle import files_of
 from engine.evaluation import wire
 from engine.evaluation.contract import ContractError, pack
+from engine.evaluation.sources import FILENAME, is_source, load_files, name_of, run_source
 from engine.evaluation.wire import RAISED, RAISED_BYTES, RETURNED
 
 EXIT_INTERNAL = 70
-FILENAME = "<program>"
 _INPUT, _RESULT, _DONE = 3, 4, 5  # as in native/zygote.hpp
 _TRACEBACK_FRAMES = 6
 _TEXT_CHARACTERS = 2000
@@ -67,22 +68,19 @@ def run(text: str, entry_point: str, cases: Sequence[Case]) -> bytes:
 
 
 def _load(text: str, entry_point: str) -> Callable[..., Any]:
-    module = ModuleType("candidate")
-    sys.modules[module.__name__] = module  # dataclasses look their own module up
-    linecache.cache[FILENAME] = (len(text), None, text.splitlines(keepends=True), FILENAME)
-    exec(_compile(text), module.__dict__)
-    function = getattr(module, entry_point, None)
+    """Return the function; a bundle's is named with its module, such as ``search.moves.best``."""
+    name, _, function_name = entry_point.rpartition(".")
+    if name:
+        load_files(files_of(text))
+        module: ModuleType = importlib.import_module(name)
+    else:
+        module = ModuleType("candidate")
+        sys.modules[module.__name__] = module  # dataclasses look their own module up
+        run_source(text, FILENAME, module)
+    function = getattr(module, function_name, None)
     if not callable(function):
         raise _NoEntryPoint(f"the program defines no function {entry_point!r}")
     return function  # type: ignore[no-any-return]
-
-
-def _compile(text: str) -> Any:
-    try:
-        return compile(text, FILENAME, "exec", dont_inherit=True)
-    except (MemoryError, RecursionError):
-        # The parser says so of code that is nested too deeply; it is not the memory limit.
-        raise SyntaxError("the program is nested too deeply") from None
 
 
 def _describe(error: BaseException) -> bytes:
@@ -104,25 +102,30 @@ def _raised(failure: Failure, *texts: str) -> bytes:
 
 
 def _message(error: BaseException) -> str:
-    line = _line(error)
+    place = _place(error)
     text = str(error.msg if isinstance(error, SyntaxError) else error)[:_TEXT_CHARACTERS]
     kind = type(error).__name__
     described = f"{kind}: {text}" if text else kind
-    return (f"line {line}: {described}" if line else described)[:_TEXT_CHARACTERS]
+    return (f"{place}: {described}" if place else described)[:_TEXT_CHARACTERS]
 
 
-def _line(error: BaseException) -> int | None:
+def _place(error: BaseException) -> str:
     """Return the program's line where ``error`` came from: the innermost one on the way."""
     steps = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in steps if frame.f_code.co_filename == FILENAME]
-    if lines:
-        return lines[-1]
-    return error.lineno if isinstance(error, SyntaxError) and error.filename == FILENAME else None
+    places = [(frame.f_code.co_filename, line) for frame, line in steps]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno or 0))
+    for filename, line in reversed(places):
+        if filename == FILENAME:
+            return f"line {line}"
+        if is_source(filename):
+            return f"{name_of(filename)} line {line}"
+    return ""
 
 
 def _traceback(error: BaseException) -> str:
     step: TracebackType | None = error.__traceback__
-    while step is not None and step.tb_frame.f_code.co_filename != FILENAME:
+    while step is not None and not is_source(step.tb_frame.f_code.co_filename):
         step = step.tb_next  # leave out the frames of this file
     lines = traceback.format_exception(
         type(error), error, step, limit=-_TRACEBACK_FRAMES, chain=False

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from engine.core import Problem
+from engine.core.bundle import files_of
 
 _WORD = re.compile(r"\w+")
 _PATH = re.compile(r"[\w.]+")
@@ -79,8 +80,11 @@ def warmth_for_one(problem: Problem, program: str) -> Warmth:
 
 def _used_names(program: str) -> set[str]:
     """Return every name in ``program`` but those that are only there to be imported."""
+    nodes: list[ast.AST] = []
     try:
-        nodes = list(ast.walk(ast.parse(program)))
+        for name, text in files_of(program).items():
+            if name.endswith(".py"):
+                nodes += ast.walk(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()  # nor will it run
     found: set[str] = set()

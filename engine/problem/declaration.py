@@ -6,13 +6,17 @@ from typing import Any
 
 import yaml
 
-from engine.core import Direction, Feature, KnownScore, Limits, UserError
+from engine.core import Direction, Feature, Judge, JudgeKind, KnownScore, Limits, UserError
 from engine.section import require
 
 _KEYS = {
     *("direction", "entry_point", "limits"),
     *("isolate_cases", "modules", "known_scores", "features", "target"),
+    *("command", "metric"),
 }
+_OF_CASES = ("entry_point", "isolate_cases", "modules")  # and of no command
+_LIMITS = {"seconds", "memory_mb"}
+_COMMANDS_LIMITS = {*_LIMITS, "processes", "scratch_mb"}
 
 
 def read(path: Path) -> str:
@@ -55,11 +59,13 @@ def read_declaration(path: Path) -> dict[str, Any]:
 
 
 def _declared(raw: dict[str, Any]) -> dict[str, Any]:
-    direction, entry_point = raw["direction"], raw["entry_point"]
+    direction, judge = raw["direction"], _judge(raw)
+    entry_point = "" if judge else raw["entry_point"]
     modules, features = raw.get("modules", []), raw.get("features", {})
     require(direction in list(Direction), "direction", direction, " or ".join(Direction))
-    is_name = isinstance(entry_point, str) and entry_point.isidentifier()
-    require(is_name, "entry_point", entry_point, "the name of a function")
+    is_name = isinstance(entry_point, str) and all(map(str.isidentifier, entry_point.split(".")))
+    must_be = "the name of a function, or of its module and it: module.function"
+    require(judge is not None or is_name, "entry_point", entry_point, must_be)
     are_names = isinstance(modules, list) and all(
         isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in modules
     )
@@ -69,7 +75,8 @@ def _declared(raw: dict[str, Any]) -> dict[str, Any]:
     return {
         "direction": Direction(direction),
         "entry_point": entry_point,
-        "limits": _limits(raw["limits"]),
+        "limits": _limits(raw["limits"], _COMMANDS_LIMITS if judge else _LIMITS),
+        "judge": judge,
         "isolate_cases": _flag("isolate_cases", raw.get("isolate_cases", False)),
         "modules": tuple(modules),
         "known_scores": tuple(
@@ -85,9 +92,29 @@ def _declared(raw: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _limits(value: Any) -> Limits:
+def _judge(raw: dict[str, Any]) -> Judge | None:
+    """Return the command that judges programs; None where ``evaluator.py`` does."""
+    if "command" not in raw:
+        require("metric" not in raw, "metric", raw.get("metric"), "left out without a command")
+        return None
+    for key in _OF_CASES:
+        require(key not in raw, key, raw.get(key), "left out with a command, which runs programs")
+    command, metric = raw["command"], raw.get("metric", "score")
+    are_words = isinstance(command, list) and all(isinstance(each, str) for each in command)
+    require(are_words and any(command[:1]), "command", command, "a list: program, arguments")
+    require(isinstance(metric, str) and metric != "", "metric", metric, "the name of a metric")
+    limits = raw["limits"] if isinstance(raw["limits"], dict) else {}
+    counts = {key: limits[key] for key in ("processes", "scratch_mb") if key in limits}
+    for key, count in counts.items():
+        require(type(count) is int and count > 0, key, count, "a whole number above 0")
+    return Judge(kind=JudgeKind.COMMAND, command=tuple(command), metric=metric, **counts)
+
+
+def _limits(value: Any, keys: set[str]) -> Limits:
     if not isinstance(value, dict):
-        raise ValueError("limits must be a mapping with the keys seconds, memory_mb")
+        raise ValueError(f"limits must be a mapping with the keys {', '.join(sorted(keys))}")
+    if unknown := sorted(set(value) - keys, key=str):
+        raise ValueError(f"unknown limit {unknown[0]!r}; valid: {', '.join(sorted(keys))}")
     seconds, memory_mb = float(value["seconds"]), float(value["memory_mb"])
     if not (0 < seconds < math.inf and 1 <= memory_mb < math.inf):  # NaN fails both
         raise ValueError("limits must be finite, seconds above 0 and memory_mb at least 1")

@@ -1,9 +1,10 @@
 """A number that changes with whatever decides a problem's scores.
 
-That is: the files directly in the problem's folder and all in its folder ``data``; the user's own
-data; and the modules of the folder and of `PROJECT` that ``evaluator.py`` imports, at its top or in
-a function, and those that these import in turn. The imports are read off the source, so it does not
-matter what else the process has loaded, and a kernel that the problem does not import may change.
+That is: the files directly in the problem's folder and all in its folders ``data`` and ``initial``;
+the user's own data; and the modules of the folder and of `PROJECT` that ``evaluator.py`` imports,
+at its top or in a function, and those that these import in turn. The imports are read off the
+source, so it does not matter what else the process has loaded, and a kernel that the problem does
+not import may change.
 A line of ``problem.yaml`` that begins with ``target:`` is left out: the target decides what a score
 is worth to a learner, and no score, so a run goes on when its problem gets another one.
 
@@ -37,7 +38,7 @@ def fingerprint(folder: Path, data: Path | None) -> str:
     Raises:
         UserError: a file can't be read.
     """
-    own = [*folder.glob("[!.]*"), *(folder / "data").rglob("*")]
+    own = [*folder.glob("[!.]*"), *(folder / "data").rglob("*"), *(folder / "initial").rglob("*")]
     parts = {f"folder/{path.relative_to(folder)}": path for path in own if path.is_file()}
     parts |= {f"module/{name}": path for name, path in _imported_modules(folder).items()}
     if data is not None:

@@ -11,11 +11,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from engine.core import Case, Direction, Feature, Problem, Stage, UserError
+from engine.core import JUDGED, Case, Direction, Feature, Problem, Stage, UserError
+from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
+from engine.problem.initial import INITIAL_FILE, INITIAL_FOLDER, check_entry_point, read_initial
 
-FILES = ("problem.yaml", "statement.md", "initial.py", "evaluator.py")
+FILES = ("problem.yaml", "statement.md", INITIAL_FILE, "evaluator.py")
 POOL = "pool"
 """The folder of a problem's own pool."""
 FULL = "full"
@@ -40,32 +42,52 @@ def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
         UserError: the folder is not a complete problem, or the data are not what it reads; the
             message names what is missing or wrong, and where.
     """
-    listed = ", ".join(FILES)
     folder = folder.expanduser().resolve()
-    if not folder.is_dir():
-        raise UserError(f"problem folder {folder} does not exist; give a folder with {listed}")
-    missing = [name for name in FILES if not (folder / name).is_file()]
-    if missing:
-        raise UserError(f"problem folder {folder} has no {', '.join(missing)}; it needs {listed}")
+    declared = _checked_declaration(folder)
     data = None if data is None else data.expanduser().absolute()
     if data is not None and not data.exists():
         raise UserError(f"data {data} does not exist; give data=PATH of a file or a folder")
-    declared = read_declaration(folder / "problem.yaml")
-    evaluator = _open_evaluator(folder, data)
-    initial_program = read(folder / "initial.py")
-    try:
-        compile(initial_program, str(folder / "initial.py"), "exec")
-    except (SyntaxError, ValueError) as error:  # ValueError: a null character, before 3.12
-        raise UserError(f"{folder / 'initial.py'} does not parse: {error}; mend it") from error
+    judge = declared["judge"]
+    stages: tuple[Stage, ...] = JUDGED
+    if judge is None:
+        stages = _read_stages(_open_evaluator(folder, data), folder / "evaluator.py")
+    elif data is not None:
+        raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
+    initial_program = read_initial(folder)
+    if judge is None:
+        check_entry_point(folder, initial_program, declared["entry_point"])
+    else:
+        declared["judge"] = checked_command(folder, judge, initial_program)
     return Problem(
         name=folder.name,
         folder=folder,
         statement=read(folder / "statement.md").strip(),
         initial_program=initial_program,
-        stages=_read_stages(evaluator, folder / "evaluator.py"),
+        stages=stages,
         fingerprint=fingerprint(folder, data),
         **declared,
     )
+
+
+def _checked_declaration(folder: Path) -> dict[str, Any]:
+    """Return what the problem in ``folder`` declares.
+
+    Raises:
+        UserError: it is no folder, its declaration is not complete, or it lacks a file.
+    """
+    listed = ", ".join(FILES)
+    if not folder.is_dir():
+        raise UserError(f"problem folder {folder} does not exist; give a folder with {listed}")
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if (folder / INITIAL_FOLDER).is_dir() and INITIAL_FILE in missing:
+        missing.remove(INITIAL_FILE)
+    if missing == ["evaluator.py"]:
+        declared = read_declaration(folder / "problem.yaml")
+        if declared["judge"] is not None:
+            return declared
+    if missing:
+        raise UserError(f"problem folder {folder} has no {', '.join(missing)}; it needs {listed}")
+    return read_declaration(folder / "problem.yaml")
 
 
 def read_direction(folder: Path) -> Direction:

@@ -49,7 +49,7 @@ def test_modules_are_kept_in_their_order(folder: Path) -> None:
         ("direction: minimise", "direction: down", "it must be maximise or minimise"),
         ("direction: minimise", "direction: [minimise]", "it must be maximise or minimise"),
         ("direction: minimise", "", "key 'direction' is missing"),
-        ("direction: minimise", "directoin: minimise", "unknown key 'directoin'; valid keys: dir"),
+        ("direction: minimise", "directoin: minimise", "unknown key 'directoin'; valid keys: com"),
         ("direction: minimise", "direction: minimise\n7: x\nz: y", "unknown key 7"),
         ("entry_point: solve", "", "key 'entry_point' is missing"),
         ("entry_point: solve", "entry_point: solve it", "must be the name of a function"),

@@ -1,0 +1,78 @@
+"""The initial program of a problem: a file, or a folder with several."""
+
+from pathlib import Path
+
+from engine.core import UserError
+from engine.core.bundle import bundle_of, files_of, is_bundle
+from engine.problem.declaration import read
+from engine.syntax.blocks import outline
+
+INITIAL_FILE = "initial.py"
+INITIAL_FOLDER = "initial"
+_LEFT_OUT = ("__pycache__",)
+
+
+def read_initial(folder: Path) -> str:
+    """Return the initial program of the problem in ``folder``.
+
+    Raises:
+        UserError: a file of it can't be read, has no name for a program's file, is no Python
+            although it says so, or lacks a mark of an evolve block.
+    """
+    several, single = folder / INITIAL_FOLDER, folder / INITIAL_FILE
+    if several.is_dir() and single.exists():
+        raise UserError(f"{folder} has both {INITIAL_FILE} and {INITIAL_FOLDER}/; remove one")
+    program = _bundle(several) if several.is_dir() else read(single)
+    where = several if several.is_dir() else single
+    for name, text in files_of(program).items():
+        if name.endswith(".py"):
+            _check_python(several / name if is_bundle(program) else single, text)
+    try:
+        outline(program)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}; give each block a start and an end") from error
+    return program
+
+
+def check_entry_point(folder: Path, program: str, entry_point: str) -> None:
+    """Raise a `UserError` where an initial program has no file that could define the entry point.
+
+    That of a bundle is ``module.function``, which may have folders: ``search.moves.best``.
+    """
+    *module, _ = entry_point.split(".")
+    declared = f"{folder / 'problem.yaml'}: entry_point {entry_point}"
+    if not is_bundle(program):
+        if module:
+            raise UserError(f"{declared} names a module; give the function alone")
+        return
+    files, path = files_of(program), "/".join(module)
+    if not module:
+        raise UserError(f"{declared} names no module; give module.function, as {_example(files)}")
+    if not {f"{path}.py", f"{path}/__init__.py"} & set(files):
+        raise UserError(
+            f"{declared} is in no file of {folder / INITIAL_FOLDER}; there is no {path}.py"
+        )
+
+
+def _example(files: dict[str, str]) -> str:
+    python = [name for name in files if name.endswith(".py")] or ["main.py"]
+    return f"{python[-1].removesuffix('.py').replace('/', '.')}.run"
+
+
+def _bundle(folder: Path) -> str:
+    paths = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if not path.is_dir() and not set(_LEFT_OUT) & set(path.relative_to(folder).parts)
+    ]
+    try:
+        return bundle_of({path.relative_to(folder).as_posix(): read(path) for path in paths})
+    except ValueError as error:
+        raise UserError(f"{folder}: {error}") from error
+
+
+def _check_python(path: Path, text: str) -> None:
+    try:
+        compile(text, str(path), "exec")
+    except (SyntaxError, ValueError) as error:  # ValueError: a null character, before 3.12
+        raise UserError(f"{path} does not parse: {error}; mend it") from error
