@@ -183,7 +183,7 @@ class AdvisedOperator(ChatOperator):
         said = "".join(block.text for block in prompt.blocks[1:])
         said = said.removesuffix(self._frame.closing)
         return (
-            {"role": "system", "content": self.system},
+            {"role": "system", "content": self.form.system},
             {"role": "user", "content": task + said},
         )
 
@@ -248,10 +248,11 @@ class AdvisedOperator(ChatOperator):
         return texts
 
     def _task_of_implementer(self, hypothesis: str, reasoning: str, experiment: str) -> list[str]:
+        task = f"Carry out the experiment on the current program. {self.base.instruction}"
         return [
             f"# Idea to be tested\n{hypothesis}\nReasoning: {reasoning}\n\n",
             f"# Experiment\n{experiment}\n\n",
-            f"# What to do\nCarry out the experiment on the current program. {self.base.words}",
+            f"# What to do\n{task}",
         ]
 
     def _cut(self, text: str, most: int) -> str:

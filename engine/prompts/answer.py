@@ -6,7 +6,9 @@ Covers: answers that hold a whole program, finished or still being written. The 
 block* is its first fenced block that defines the entry point and holds a line that the parent does
 not have. A block before it, such as a quoted piece of the parent, does not count. Nothing behind
 the program block changes it, so the answer is complete once that block is closed. Where there is no
-such block, the last fenced block that is a program counts, or else the whole answer.
+such block, the last fenced block that is a program counts, or else the whole answer. Of a parent
+with fixed text or named files, a block counts that holds an evolve mark or a ``#:file`` line; of
+one with several open files, all such blocks count together (``engine.syntax.blocks``).
 
 A model's thoughts are no part of its answer: if the prompt ends with ``<think>``, or the answer
 begins with it, everything up to ``</think>`` is left out.
@@ -17,15 +19,19 @@ does not apply.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.core.bundle import sections_of
 from engine.syntax import source_lines
+from engine.syntax.blocks import PLAIN, File, Outline, merged, outline
 
 _THINK, _THOUGHT = "<think>", "</think>"
 _BACKTICKS = re.compile(r"`{3,}")
 _OPENING = re.compile(r"(?<!`)(`{3,})[^\n`]*\n")
 
+_PART = re.compile(r"EVOLVE-BLOCK-START|^#:file ", re.MULTILINE)
+_ANYTHING = re.compile("")
 _SEARCH, _DIVIDER, _REPLACE = (
     re.compile(mark) for mark in (r"<{5,} SEARCH\s*$", r"={5,}\s*$", r">{5,} REPLACE\b")
 )
@@ -75,20 +81,48 @@ class Answer:
             entry_point: the function that a program has to define.
         """
         self._text = text.replace("\r\n", "\n").replace("\r", "\n")
-        self._block = _program_block(_spoken(self._text, asked), parent, entry_point)
+        self._parent = parent
+        self._outline = outline(parent)
+        spoken = _spoken(self._text, asked)
+        if self._outline.is_plain:
+            begins = re.compile(rf"\bdef[ \t]+{re.escape(entry_point)}\b")
+        else:
+            begins = _ANYTHING if self._is_one_whole_file else _PART
+        self._parts = [each for each in fenced_blocks(spoken) if begins.search(_written(each))]
+        self._block = None if self._has_many else _changed_block(self._parts, parent)
 
     def programs(self) -> Iterator[str]:
         """Yield the texts that may be the program; the child's is the first that parses."""
-        if self._block is not None:
-            yield _stripped(self._block.text)
-            return
-        blocks = [block.text for block in fenced_blocks(self._text)]
-        yield from map(_stripped, [*reversed(blocks), self._text])
+        for text in self._texts():
+            program = merged(self._parent, stripped(text))
+            if program is not None:
+                yield program
 
     @property
     def is_complete(self) -> bool:
         """Whether the program block is closed, so that nothing that follows counts."""
         return self._block is not None and self._block.closed
+
+    @property
+    def _has_many(self) -> bool:
+        return len(self._outline.open_files) > 1
+
+    @property
+    def _is_one_whole_file(self) -> bool:
+        """Whether the parent is a named file that may change everywhere, and the only such one."""
+        files = self._outline.open_files
+        return len(files) == 1 and not files[0].has_blocks
+
+    def _texts(self) -> Iterator[str]:
+        if self._block is not None:
+            yield self._block.text
+            return
+        if self._has_many:
+            yield "\n".join(block.text.strip("\n") for block in self._parts)
+        blocks = [block.text for block in fenced_blocks(self._text)]
+        yield from reversed(blocks)
+        if self._outline.is_plain or _PART.search(self._text):
+            yield self._text
 
 
 def _spoken(text: str, asked: str) -> str:
@@ -98,16 +132,15 @@ def _spoken(text: str, asked: str) -> str:
     return text
 
 
-def _program_block(text: str, parent: str, entry_point: str) -> FencedBlock | None:
-    defines = re.compile(rf"\bdef[ \t]+{re.escape(entry_point)}\b")
+def _changed_block(blocks: Iterable[FencedBlock], parent: str) -> FencedBlock | None:
+    """Return the first block with a line of code that the parent does not have."""
     known: set[str] | None = None
-    for block in fenced_blocks(text):
-        written = _written(block)
-        if defines.search(written):
-            if known is None:
-                known = {line.rstrip() for line in plain_lines(parent)}
-            if any(_is_said(line) and line.rstrip() not in known for line in written.split("\n")):
-                return block
+    for block in blocks:
+        if known is None:
+            known = {line.rstrip() for line in plain_lines(parent)}
+        lines = _written(block).split("\n")
+        if any(_is_said(line) and line.rstrip() not in known for line in lines):
+            return block
     return None
 
 
@@ -122,20 +155,25 @@ def _is_said(line: str) -> bool:
     return bool(line) and not line.startswith("#") and line != "..."
 
 
-def _stripped(text: str) -> str:
-    return text.strip() + "\n"
+def stripped(text: str) -> str:
+    """Return a text without the empty lines round it."""
+    return text.strip("\n").rstrip() + "\n" if _PART.search(text) else text.strip() + "\n"
 
 
 def apply_blocks(program: str, text: str) -> str | None:
     """Apply the search/replace blocks in ``text`` in order.
 
-    A search text has to stand in the program as whole lines; trailing spaces do not count. Where it
-    stands more than once, the first place is changed. A block that does not end is left out.
+    A search text has to stand in the program as whole lines of what may change; trailing spaces do
+    not count. Where it stands more than once, the first place is changed. A block that does not end
+    is left out. In a program of several files, a block is for the one that the last ``#:file`` line
+    before it names, and without one for the first that has its search text.
 
     Returns:
         The changed program; None if there is no block, or one does not apply.
     """
-    lines, applied = plain_lines(program), False
+    whole = outline(program)
+    pages = {file.name: _lines_of(file) for file in whole.open_files}
+    named, changed = "", set[str]()
     # The open one: its search lines, and after the divider the new ones.
     block: list[list[str]] = []
     for line in plain_lines(text):
@@ -143,19 +181,48 @@ def apply_blocks(program: str, text: str) -> str | None:
         ends = len(block) == 2 and _REPLACE.match(line) is not None
         if len(block) == 2 and (begins or ends):
             search, new = block
-            start = _place(lines, search)
-            if start is None:
+            place = _place(pages, named, search)
+            if place is None:
                 return None  # also of a block that is begun anew
             if ends:
-                lines[start : start + len(search)] = new
-                applied = True
+                name, start = place
+                pages[name][start : start + len(search)] = [(each, True) for each in new]
+                changed.add(name)
         if begins or ends:
             block = [[]] if begins else []
         elif len(block) == 1 and _DIVIDER.match(line):
             block.append([])
         elif block:
             block[-1].append(line)
-    return "\n".join(lines) + "\n" if applied else None
+        elif whole.is_bundle and (sections := sections_of(f"{line}\n")[1]):
+            named = sections[0][0]
+    return _with_pages(whole, {name: pages[name] for name in changed}) if changed else None
+
+
+_Page = list[tuple[str, bool]]
+"""The lines of a file, and whether each may be searched for: all but those of its fixed text."""
+
+
+def _lines_of(file: File) -> _Page:
+    page: _Page = []
+    for number, piece in enumerate(file.pieces):
+        lines = plain_lines(piece)
+        flags = [number % 2 == 1] * len(lines)
+        if number % 2 == 0 and lines:  # a mark may be searched for, and is not changed
+            flags[0] |= number > 0
+            flags[-1] |= number < len(file.pieces) - 1
+        page += zip(lines, flags, strict=True)
+    return page
+
+
+def _with_pages(whole: Outline, pages: Mapping[str, _Page]) -> str | None:
+    texts = {name: "".join(f"{line}\n" for line, _ in page) for name, page in pages.items()}
+    if whole.is_plain:
+        return texts[PLAIN] or "\n"
+    try:
+        return whole.with_texts(texts).text
+    except ValueError:  # the marks do not fit any more
+        return None
 
 
 def plain_lines(text: str) -> list[str]:
@@ -163,13 +230,15 @@ def plain_lines(text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in source_lines(text)]
 
 
-def _place(lines: Sequence[str], search: Sequence[str]) -> int | None:
-    """Return the first line at which the search lines stand; None if they stand nowhere."""
-    wanted = [line.rstrip() for line in search]
-    if not any(wanted):
+def _place(pages: Mapping[str, _Page], named: str, search: Sequence[str]) -> tuple[str, int] | None:
+    """Return the file and the first line at which the search lines stand; None if nowhere."""
+    wanted = [(line.rstrip(), True) for line in search]
+    if not any(line for line, _ in wanted):
         return None  # nothing but blank lines says no place
-    present = [line.rstrip() for line in lines]
-    for start in range(len(lines) - len(wanted) + 1):
-        if present[start : start + len(wanted)] == wanted:
-            return start
+    for name, page in pages.items():
+        if named in ("", name):
+            present = [(line.rstrip(), may) for line, may in page]
+            for start in range(len(page) - len(wanted) + 1):
+                if present[start : start + len(wanted)] == wanted:
+                    return name, start
     return None

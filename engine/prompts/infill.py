@@ -6,6 +6,9 @@ measurements). The prompt is a Python file that states the task, shows other pro
 has any, and ends with the parent's text up to a place chosen by chance. It does not show how the
 parent goes on there. All K children fill the same place, so they share every token of the prompt.
 
+Of a program with evolve blocks, or of several files, the places are in what may change
+(``engine.syntax.blocks``). In a file that is not Python, a line is written anew or inserted.
+
 Places, chosen by kind (see `Infill.kinds`): a number, an expression, a statement that is written
 anew, a statement that is inserted, and an assignment to a known variable that is inserted.
 Expressions, numbers and assignments are written under a grammar; statements are free text.
@@ -16,6 +19,7 @@ Does not cover models that were trained to see what follows the gap (fill-in-the
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -36,15 +40,17 @@ from engine.prompts.grammar import call_grammar, grammar_of
 from engine.prompts.layouts import Writer, score_in_words
 from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax import parse, read, source_lines
+from engine.syntax.blocks import PLAIN, open_text, outline
 from engine.syntax.library import functions_of
 from engine.syntax.names import known_modules
 from engine.syntax.places import Site, SiteKind, find_sites
+from engine.syntax.plain import tokens_of
 from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
 
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
 _MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
-_NEXT = "# a better version\n"
+_REPLACED_LINES = 0.5  # share of the lines that are written anew, where no tree tells what they are
 _SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
 
 
@@ -75,12 +81,16 @@ class Infill(Writer):
     @cached_property
     def task(self) -> Block:
         """See `Writer.task`."""
-        statement = self.problem.statement.replace('"""', "'''")
-        return self.block(Part.TASK, f'"""{statement}\n\n{self._better}\n"""\n\n')
+        statement = f"{self.problem.statement}\n\n{self._better}\n"
+        if self.form.comment == "#":
+            text = statement.replace('"""', "'''")
+            return self.block(Part.TASK, f'"""{text}"""\n\n')
+        lines = (f"{self.form.comment} {line}".rstrip() for line in statement.splitlines())
+        return self.block(Part.TASK, "\n".join(lines) + "\n\n")
 
     def shown(self, program: Candidate | Pending, part: Part) -> Block:
         """See `Writer.shown`."""
-        text = f"{_score_line(program)}{_whole(program.program)}\n"
+        text = f"{self._score_line(program)}{_whole(open_text(program.program))}\n"
         return self.block(part, text, shows=(program.id,))
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block]:
@@ -89,7 +99,7 @@ class Infill(Writer):
         Not the tokens as sampled: a part of the completion may have been left out, and the rest of
         the program follows. Where they are the same, the cache finds them all the same.
         """
-        text = f"{_NEXT}{_whole(result.program)}{_score_line(result)}\n"
+        text = f"{self._next}{_whole(result.program)}{self._score_line(result)}\n"
         return [self.block(Part.ANSWER, text, shows=(result.id,))]
 
     @property
@@ -103,17 +113,11 @@ class Infill(Writer):
         """Choose a place in the parent and return the text up to it; see `Operator.compose`."""
         rng = np.random.default_rng([proposal.seed, 0])
         parent = proposal.parent.program
-        tree = parse(parent)
-        if tree is None:
-            raise ValueError(f"parent {proposal.parent.id} does not parse")
-        gap, grammar = _last_gap(parent), None
-        if sites := find_sites(parent, tree):
-            site = _choose_site(sites, self.kinds, rng)
-            gap, grammar = _gap(site, parent, tree, calls=self.calls, rng=rng)
+        gap, grammar = self._chosen(parent, rng)
         shown = parent[: gap.start] + gap.before
         # A conversation goes on where the parent was written; its score stands behind it.
         goes_on = self.prompts.layout == "transcript"
-        heading = _NEXT if goes_on else _score_line(proposal.parent)
+        heading = self._next if goes_on else self._score_line(proposal.parent)
         # A word's token holds the space before it, so a prompt must not end in that space.
         request = heading + shown.removesuffix(" ")
         cut = request.rindex("\n") + 1 if self._aligns else 0  # empty lines may stand there
@@ -150,6 +154,45 @@ class Infill(Writer):
         gap = prompt.gap
         return gap is not None and gap.whole_lines and text.count("\n") >= self.most_lines
 
+    def _chosen(self, parent: str, rng: np.random.Generator) -> tuple[Gap, str | None]:
+        """Return what is left out of the parent, and the grammar of what replaces it, if any."""
+        whole = outline(parent)
+        parts = [
+            (offset, file, span)
+            for file in whole.open_files
+            if (offset := whole.offset(file)) is not None
+            for span in file.spans
+        ]
+        if not parts:
+            raise ValueError("every file that may change has a line that looks like a #:file line")
+        offset, file, span = parts[0]
+        if len(parts) > 1:
+            sizes = np.array([1.0 + end - start for _, _, (start, end) in parts])
+            offset, file, span = parts[int(rng.choice(len(parts), p=sizes / sizes.sum()))]
+        if file.name == PLAIN or file.name.endswith(".py"):
+            gap, grammar = self._python_gap(file.text, span, rng)
+        else:
+            gap, grammar = _line_gap(file.name, file.text, span, rng), None
+        return replace(gap, start=gap.start + offset, end=gap.end + offset), grammar
+
+    def _python_gap(
+        self, text: str, span: tuple[int, int], rng: np.random.Generator
+    ) -> tuple[Gap, str | None]:
+        tree = parse(text)
+        if tree is None:
+            raise ValueError("the parent does not parse")
+        sites = [s for s in find_sites(text, tree) if span[0] <= s.start and s.end <= span[1]]
+        if not sites:
+            return _last_gap(text, span[1]), None
+        return _gap(_choose_site(sites, self.kinds, rng), text, tree, calls=self.calls, rng=rng)
+
+    @property
+    def _next(self) -> str:
+        return f"{self.form.comment} a better version\n"
+
+    def _score_line(self, program: Candidate | Pending) -> str:
+        return f"{self.form.comment} score {score_in_words(program)}\n"
+
     def _next_token(self, ask: Block, *, unchanged: str) -> tuple[int, ...]:
         """Return the token with which the parent itself would go on after the request."""
         whole, shown = tuple(self.tokenizer.encode(unchanged)), len(ask.token_ids)
@@ -168,16 +211,12 @@ def _filled(parent: str, gap: Gap, text: str, cut_off: bool, most_lines: int) ->
     return (Parsed(program=None),)
 
 
-def _score_line(program: Candidate | Pending) -> str:
-    return f"# score {score_in_words(program)}\n"
-
-
 def _whole(program: str) -> str:
     return program if program.endswith("\n") else f"{program}\n"
 
 
 def _choose_site(
-    sites: tuple[Site, ...], kinds: Mapping[SiteKind, float], rng: np.random.Generator
+    sites: Sequence[Site], kinds: Mapping[SiteKind, float], rng: np.random.Generator
 ) -> Site:
     present = sorted({site.kind for site in sites})
     weights = np.array([kinds[kind] for kind in present])
@@ -211,10 +250,27 @@ def _gap(
     return Gap(start=site.start, end=site.end), replacing
 
 
-def _last_gap(parent: str) -> Gap:
-    """Return a gap at the end of a program without a place, such as ``run = lambda x: x``."""
-    before = "" if parent.endswith("\n") or not parent else "\n"
-    return Gap(start=len(parent), end=len(parent), before=before, after="\n", whole_lines=True)
+def _line_gap(name: str, text: str, span: tuple[int, int], rng: np.random.Generator) -> Gap:
+    """Return a gap in a file of any language: a line of code, or the place before one."""
+    tokens = (each.start for each in tokens_of(name, text) if span[0] <= each.start < span[1])
+    starts = sorted({text.rfind("\n", 0, start) + 1 for start in tokens})
+    if not starts:
+        return _last_gap(text, span[1])
+    start = starts[int(rng.integers(len(starts)))]
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    line = text[start:end]
+    indentation = line[: len(line) - len(line.lstrip())]
+    first = start + len(indentation)
+    if rng.random() < _REPLACED_LINES:
+        return Gap(start=first, end=end, whole_lines=True)
+    return Gap(start=first, end=first, after=f"\n{indentation}", whole_lines=True)
+
+
+def _last_gap(text: str, end: int) -> Gap:
+    """Return a gap at the end of what has no other place, such as ``run = lambda x: x``."""
+    before = "\n" if text[:end] and not text[:end].endswith("\n") else ""
+    return Gap(start=end, end=end, before=before, after="\n", whole_lines=True)
 
 
 def _modules(tree: ast.Module, *, line: int) -> dict[str, str]:

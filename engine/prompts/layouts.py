@@ -35,6 +35,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from engine.core import Block, Candidate, Part, Pending, Proposal, Turn, UserError
+from engine.prompts.form import Form
 from engine.prompts.operator import Operator, Tokenizer
 from engine.settings import PromptSettings
 
@@ -71,6 +72,11 @@ class Writer(Operator):
         None for a turn of another operator's kind, which can't stand in this conversation.
         """
         raise NotImplementedError
+
+    @cached_property
+    def form(self) -> Form:
+        """The form of the problem's programs."""
+        return Form(self.problem.initial_program)
 
     @cached_property
     def _layout(self) -> "Layout":

@@ -24,9 +24,10 @@ from functools import partial
 from typing import Any
 
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
-from engine.prompts.answer import fenced_blocks
+from engine.prompts.answer import fenced_blocks, stripped
 from engine.prompts.chat import ChatOperator, failed, first_program
 from engine.prompts.operator import OPERATORS, Parsing
+from engine.syntax.blocks import merged
 
 _DECODER = json.JSONDecoder()
 _OPENING = re.compile(r'\s*\{\s*"responses"\s*:\s*\[\s*')
@@ -37,7 +38,7 @@ _REQUEST = (
     "random from all the answers that you could give. Number of versions: {k}.\n"
     'Answer with one JSON object and nothing else. Its key "responses" holds a list with one '
     "object for each version:\n"
-    '- "code": a string with the whole program, and no fence or explanation in it;\n'
+    '- "code": a string with {bare}, and no fence or explanation in it;\n'
     '- "probability": a number from 0.0 to 1.0, how likely you would have been to give this '
     "answer; those of all versions add up to 1."
 )
@@ -65,26 +66,28 @@ class Verbalized(ChatOperator):
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request."""
-        request = _REQUEST.format(k=proposal.k)
-        return self._asked([(request, ()), *failed(proposal.failures, parent=proposal.parent)])
+        request = _REQUEST.format(k=proposal.k, bare=self.form.bare.removesuffix(","))
+        attempts = failed(proposal.failures, parent=proposal.parent, form=self.form)
+        return self._asked([(request, ()), *attempts])
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what reads the programs of the answer's first entries."""
-        return partial(_listed, generation.text, prompt.at_once)
+        return partial(_listed, generation.text, prompt.at_once, parent.program)
 
 
-def _listed(answer: str, most: int) -> Sequence[Parsed]:
+def _listed(answer: str, most: int, parent: str) -> Sequence[Parsed]:
     return tuple(
-        Parsed(program=_program(entry.code), probability=entry.probability)
+        Parsed(program=_program(entry.code, parent), probability=entry.probability)
         for entry in itertools.islice(responses(answer), most)
     )
 
 
-def _program(code: str) -> Program | None:
+def _program(code: str, parent: str) -> Program | None:
     """Return the program in an entry's text, which may have a fence round it all the same."""
     code = code.replace("\r\n", "\n")
     texts = (code, *(block.text for block in fenced_blocks(code)))
-    return first_program(text.strip() + "\n" for text in texts)
+    programs = (merged(parent, stripped(text)) for text in texts)
+    return first_program(each for each in programs if each is not None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

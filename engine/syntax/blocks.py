@@ -113,6 +113,16 @@ class Outline:
         """What may not change: of each file its name and its fixed pieces."""
         return tuple((file.name, file.pieces[::2]) for file in self.files)
 
+    def offset(self, file: File) -> int | None:
+        """Return where a file's text starts in the program; None if a line of it is escaped."""
+        if not self.is_bundle:
+            return 0
+        sections = [section(each.name, each.text) for each in self.files]
+        number = self.files.index(file)
+        heading = sections[number].find("\n") + 1
+        exact = sections[number].removesuffix("\n")[heading:] == file.text.removesuffix("\n")
+        return sum(map(len, sections[:number])) + heading if exact else None
+
     def with_texts(self, texts: Mapping[str, str]) -> "Outline":
         """Return the program with what ``texts`` has for the open pieces of some files.
 

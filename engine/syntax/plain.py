@@ -28,6 +28,7 @@ _FREE_FORM = frozenset(
         *("m", "mm", "php", "pl", "rs", "scala", "sql", "swift", "ts", "v", "sv", "zig", "glsl"),
     }
 )
+_DASHES = frozenset({"ada", "adb", "elm", "hs", "lua", "sql", "vhd", "vhdl"})
 _LOOPS = frozenset({"do", "for", "foreach", "loop", "repeat", "until", "while"})
 _BRANCHES = frozenset({"case", "catch", "elif", "elseif", "elsif", "except", "if", "match", "when"})
 _NO_CALLS = _LOOPS | _BRANCHES | {"return", "sizeof", "switch", "and", "or", "not", "in"}
@@ -84,6 +85,20 @@ def _tokens(lexer: Lexer, text: str, offset: int) -> Iterator[TextToken]:
             yield from _tokens(_ANY_TEXT, word, place)
         else:
             yield TextToken(text=word, start=place, is_number=kind in Number)
+
+
+def language_of(name: str) -> str:
+    """Return the name of a file's language, as fences have it; ``text`` where it is not known."""
+    lexer = _lexer(name.rpartition("/")[2])
+    return str(lexer.aliases[0]) if lexer.aliases else "text"
+
+
+def comment_of(name: str) -> str:
+    """Return what begins a line's comment in a file's language: a guess by its suffix."""
+    suffix = name.rpartition(".")[2].lower()
+    if suffix in _DASHES:
+        return "--"
+    return "//" if suffix in _FREE_FORM else "#"
 
 
 def measured(name: str, text: str) -> Program:

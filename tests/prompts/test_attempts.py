@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.core import Attempt, Candidate, Evaluation, Failure
 from engine.prompts.chat import MOST_CHANGE, MOST_TEXT, failed
+from engine.prompts.form import Form
 
 PARENT = (
     "import math\n\nWEIGHTS = (0.5, 0.25, 0.125)\n\n\n"
@@ -32,7 +33,8 @@ def attempt(
 
 
 def shown(*attempts: Attempt, parent: str = PARENT) -> str:
-    ((text, _),) = failed(attempts, parent=Candidate(id="0", program=parent, score=0.0))
+    candidate = Candidate(id="0", program=parent, score=0.0)
+    ((text, _),) = failed(attempts, parent=candidate, form=Form(PARENT))
     return text.removeprefix("\n\n")
 
 

@@ -290,7 +290,7 @@ def test_the_longest_parent_fits(make: MakeInfill) -> None:
 
 
 def test_a_parent_that_does_not_parse_is_a_bug_of_the_caller(infill: Infill) -> None:
-    with pytest.raises(ValueError, match="p does not parse"):
+    with pytest.raises(ValueError, match="parent does not parse"):
         infill.compose(proposal("def f(:\n"))
 
 
