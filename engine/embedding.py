@@ -7,6 +7,9 @@ Features are hashed to a place and a sign (Weinberger et al., "Feature hashing f
 multitask learning", 2009, section 2). Two features that meet in a place cancel as often as they add
 up, so the dot product of two programs is right on average.
 
+Of a program of several files each adds its features. A file that is not Python is read as its
+tokens, of which a word or a sign is its own type.
+
 Programs that differ only in layout, comments, docstrings or annotations have the same vector. The
 one exception is an annotation of a name in the body of a class: it may make a dataclass's field of
 it.
@@ -25,7 +28,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.bundle import files_of, is_bundle
 from engine.syntax import parse
+from engine.syntax.plain import tokens_of
 
 Vectors = NDArray[np.float32]
 DIMENSIONS = 1024
@@ -51,10 +56,7 @@ def embed(programs: Sequence[str], *, dimensions: int = DIMENSIONS) -> Vectors:
 @functools.lru_cache(maxsize=_VECTORS_KEPT)
 def _vector(program: str, dimensions: int) -> NDArray[np.float32]:
     vector = np.zeros(dimensions)
-    tree = parse(program)
-    if tree is None:
-        return vector.astype(np.float32)
-    for feature, count in Counter(_features(tree)).items():
+    for feature, count in Counter(_features(program)).items():
         bits = _hash(feature)
         sign = 1.0 if bits & 1 else -1.0
         vector[(bits >> 1) % dimensions] += sign * math.log1p(count)
@@ -62,15 +64,38 @@ def _vector(program: str, dimensions: int) -> NDArray[np.float32]:
     return (vector / length if length else vector).astype(np.float32)
 
 
-def _features(tree: ast.Module) -> Iterator[str]:
+def _features(program: str) -> Iterator[str]:
+    """Yield the features of a program; none of one that is not valid."""
+    if not is_bundle(program):
+        yield from _python_features(program)
+        return
+    try:
+        files = files_of(program)
+    except ValueError:
+        return
+    for name, text in files.items():
+        if name.endswith(".py"):
+            yield from _python_features(text)
+        else:
+            yield from _runs([token.text for token in tokens_of(name, text)])
+
+
+def _python_features(text: str) -> Iterator[str]:
+    tree = parse(text)
+    if tree is None:
+        return
     nodes = list(_nodes(tree))
     types = [type(node).__name__ for node in nodes]
-    for length in range(1, _LONGEST + 1):
-        for start in range(len(types) - length + 1):
-            yield " ".join(types[start : start + length])
+    yield from _runs(types)
     for node, kind in zip(nodes, types, strict=True):
         for value in _values(node):
             yield f"{kind}={value}"
+
+
+def _runs(types: Sequence[str]) -> Iterator[str]:
+    for length in range(1, _LONGEST + 1):
+        for start in range(len(types) - length + 1):
+            yield " ".join(types[start : start + length])
 
 
 def _nodes(tree: ast.Module) -> Iterator[ast.AST]:

@@ -1,5 +1,6 @@
 """``python -m engine.evaluate problem=NAME program=FILE``: score a program outside a run.
 
+``program=FOLDER`` takes a program of several files.
 ``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder, ``data=PATH``
 gives a problem that reads data the user's own. Runs the full evaluation, no cheap stage. Prints the
 score and all metrics in full precision. Exit codes: 0 the program is valid, 1 it failed, 2 the
@@ -17,7 +18,7 @@ import numpy as np
 from engine.arguments import Arguments, execute
 from engine.core import Evaluation, Problem, UserError
 from engine.evaluation import open_pool
-from engine.problem import load_problem, shipped
+from engine.problem import load_problem, read_program, shipped
 
 KEYS = ("problem", "problem.path", "data", "program")
 
@@ -39,7 +40,7 @@ def _evaluate(arguments: Arguments) -> int:
     if ("problem" in given) == ("problem.path" in given):
         raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
     problem = load_problem(_folder(given), data=Path(given["data"]) if "data" in given else None)
-    program = _read_program(Path(given["program"]))
+    program = read_program(Path(given["program"]), initial_program=problem.initial_program)
     with open_pool(problem=problem, workers=1, only=program) as pool:
         pool.submit(candidate_id="program", program=program)
         _load_scorer(problem)  # while the program's process warms up
@@ -55,14 +56,6 @@ def _folder(given: dict[str, str]) -> Path:
     if given["problem"] not in known:
         raise UserError(f"unknown problem {given['problem']!r}; valid problems: {_listed(known)}")
     return known[given["problem"]]
-
-
-def _read_program(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UserError(f"program file {path} can't be read: {reason}") from error
 
 
 def _load_scorer(problem: Problem) -> None:

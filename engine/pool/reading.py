@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core import Problem, Program, UserError
+from engine.core.bundle import is_bundle
 from engine.pool.runs import read_run
 from engine.store.log import DATABASE
 from engine.syntax import read
+from engine.syntax.blocks import keeps_fixed
 
 MAX_BYTES = 1 << 18
 """The largest file that is read: many times what a model can be shown."""
@@ -57,7 +59,7 @@ def read_pool(sources: Sequence[str | Path], *, problem: Problem, most_of_run: i
     for label, source in _labelled(sources):
         for name, found in _found(label, source, problem, most_of_run):
             try:
-                program = _program(found, problem.entry_point)
+                program = _program(found, problem)
                 if names.setdefault(program.key, name) != name:
                     raise UserError(f"the same program as {names[program.key]}")
                 programs[name] = program
@@ -134,11 +136,11 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
-def _program(found: str | Path | UserError, entry_point: str) -> Program:
+def _program(found: str | Path | UserError, problem: Problem) -> Program:
     """Return the program in a text or a file.
 
     Raises:
-        UserError: why it is left out, such as that it does not bind the name ``entry_point``.
+        UserError: why it is left out, such as that it does not bind the name of the entry point.
     """
     if isinstance(found, UserError):
         raise found
@@ -146,11 +148,19 @@ def _program(found: str | Path | UserError, entry_point: str) -> Program:
     program = read(text)
     if program is None:
         raise UserError("not valid Python, or nested too deeply")
+    if not keeps_fixed(text, parent=problem.initial_program):
+        raise UserError("has other text outside the evolve blocks than the initial program")
+    if not is_bundle(text) and problem.entry_point:
+        _check_entry_point(text, problem.entry_point)
+    return program
+
+
+def _check_entry_point(text: str, entry_point: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the text holds, as in `parse`
         module = symtable.symtable(text, "<program>", "exec")
     if entry_point in module.get_identifiers():
         symbol = module.lookup(entry_point)
         if symbol.is_assigned() or symbol.is_imported():
-            return program
+            return
     raise UserError(f"defines no function {entry_point!r}")

@@ -41,3 +41,4 @@ from engine.problem.folder import (
     read_features,
     shipped,
 )
+from engine.problem.initial import read_program

@@ -1,4 +1,4 @@
-"""The initial program of a problem: a file, or a folder with several."""
+"""Programs in files: a problem's initial one, and those that a user gives; a file, or a folder."""
 
 from pathlib import Path
 
@@ -32,6 +32,29 @@ def read_initial(folder: Path) -> str:
     except ValueError as error:
         raise UserError(f"{where}: {error}; give each block a start and an end") from error
     return program
+
+
+def read_program(path: Path, *, initial_program: str) -> str:
+    """Return a program of a problem from a file, or from a folder with its files.
+
+    Args:
+        path: of a folder, of the file of a program of one file, or of a text in the form of
+            ``engine.core.bundle``.
+        initial_program: the problem's.
+
+    Raises:
+        UserError: it can't be read, or a file has a name that it may not have.
+    """
+    if path.is_dir():
+        return _bundle(path)
+    text = read(path)
+    if is_bundle(text) or not is_bundle(initial_program):
+        return text
+    names = [*files_of(initial_program)]
+    if len(names) > 1:
+        listed = ", ".join(names)
+        raise UserError(f"{path} is one file, and the program has {listed}; give a folder")
+    return bundle_of({names[0]: text}, main="")
 
 
 def check_entry_point(folder: Path, program: str, entry_point: str) -> None:

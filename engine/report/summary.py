@@ -1,4 +1,4 @@
-"""A run's totals: ``summary.json`` and ``best.py``.
+"""A run's totals: ``summary.json``, and ``best.py`` or the folder ``best``.
 
 Covers: the figures that follow from a run's recorded history. Nothing is estimated: tokens are as
 vLLM counted them, seconds as they were measured.
@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.budget import Account, Limit
 from engine.core import INITIAL, Novelty, Problem, UserError
+from engine.core.bundle import files_of, is_bundle
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
 from engine.store import RunHistory
@@ -174,7 +175,7 @@ def write_results(
     history: RunHistory,
     ended_by: Limit | None,
 ) -> dict[str, Any]:
-    """Write ``summary.json`` and ``best.py`` into the run's folder; return the summary.
+    """Write ``summary.json`` and the best program into the run's folder; return the summary.
 
     To the figures of `summarise` come ``ended_by``, the limit that the run reached first (None
     for one that may go on), and ``clock``, who used the time (`clock_use`; None where nothing
@@ -189,8 +190,22 @@ def write_results(
     if summary["learning"] is not None:
         summary["learning"]["probe"] = _probed(folder / PROBE)
     write_whole(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    write_whole(folder / "best.py", history.program_of(summary["best_candidate"]))
+    _write_program(folder, history.program_of(summary["best_candidate"]))
     return summary
+
+
+def _write_program(folder: Path, program: str) -> None:
+    """Write a program to ``best.py``; one of named files into the folder ``best``."""
+    if not is_bundle(program):
+        write_whole(folder / "best.py", program)
+        return
+    for name, text in files_of(program).items():
+        path = folder / "best" / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{path.parent} can't be made: {error.strerror}") from error
+        write_whole(path, text)
 
 
 def write_whole(path: Path, text: str) -> None:

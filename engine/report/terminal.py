@@ -19,8 +19,10 @@ from rich.text import Text
 
 from engine.budget import Account, Limit
 from engine.core import INITIAL
+from engine.core.bundle import files_of, is_bundle
 from engine.settings import RunSettings
 from engine.store import RunHistory
+from engine.syntax.plain import language_of
 
 _SECONDS_BETWEEN_PANELS = 0.25
 _SECONDS_BETWEEN_LINES = 10.0
@@ -127,13 +129,21 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str) -> N
     console = Console()
     console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
     if console.is_terminal:
-        text = Syntax(program.rstrip(), "python", background_color="default", word_wrap=True)
+        text = Syntax(
+            program.rstrip(), _language(program), background_color="default", word_wrap=True
+        )
         console.print(text)
     else:  # letter by letter: `Syntax` cuts off or pads what is wider than the console
         print(program.rstrip(), file=console.file)
     lines = ["", *_lines(summary)]
-    lines.append(f"Everything is in {folder}: best.py, summary.json, config.yaml, run.db")
+    best = "best/" if is_bundle(program) else "best.py"
+    lines.append(f"Everything is in {folder}: {best}, summary.json, config.yaml, run.db")
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _language(program: str) -> str:
+    """Return the language of a program's text; of several files, that of the first."""
+    return language_of(next(iter(files_of(program)))) if is_bundle(program) else "python"
 
 
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,216 @@
+"""Compiles a kernel, checks its products and times it: ``python evaluate.py FOLDER``.
+
+Prints one JSON object. The score is how many times faster the kernel is than ``baseline.cpp``,
+which is compiled and timed in the same evaluation, in turn with the kernel: the median of the
+rounds' ratios. So a slow or busy machine slows down both.
+
+The kernel runs in a process of its own, whose clock is not believed: this process's clock runs from
+the request to the answer, then the kernel's process is stopped, and its product is compared with
+NumPy's. Every round has new matrices from a new seed. The walls round this process and the
+compiler's are the engine's.
+"""
+
+import json
+import mmap
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+HERE = Path(__file__).resolve().parent
+KERNEL = "kernel.cpp"
+N = 240
+ROUNDS = 15
+TOLERANCE = 1e-9
+"""Of one element, in absolute terms: the elements of ``a`` and ``b`` are between -1 and 1."""
+COMPILE_SECONDS = 15.0
+CALL_SECONDS = 2.0
+FLAGS = ("-std=c++17", "-O3", "-march=native")
+_SHOWN = 2000  # characters of what the compiler says
+_SYSTEM = "/usr/"
+# A kernel may say how its loops are unrolled, but not with which options it is compiled. Assembly
+# could take in a file that no header check sees.
+_REFUSED = re.compile(
+    r"#\s*pragma\b(?!\s+GCC\s+(?:unroll|ivdep)\b).*"
+    r"|\b(?:__)?(?:optimize|target|target_clones)(?:__)?\s*\(\s*\".*"
+    r"|\b(?:asm|__asm|__asm__)\b.*"
+)
+_LINE_MARKER = re.compile(r'# \d+ "([^"]*)"')
+
+
+class NotScored(Exception):
+    """A kernel that gets no score: which failure it is, why, and what the compiler said."""
+
+    def __init__(self, failure: str, reason: str, compiler: str = "") -> None:
+        super().__init__(reason)
+        self.failure = failure
+        self.compiler = compiler[:_SHOWN]
+
+
+def main(folder: Path) -> dict[str, object]:
+    """Return what is printed of the kernel in ``folder``."""
+    try:
+        return _judged(folder)
+    except NotScored as error:
+        return {
+            "error": str(error),
+            "failure": error.failure,
+            "artifacts": {"compiler": error.compiler} if error.compiler else {},
+        }
+
+
+def _judged(folder: Path) -> dict[str, object]:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        raise NotScored("error", "there is no g++ on the PATH; install a C++ compiler")
+    scratch = folder.parent / "build"
+    scratch.mkdir()
+    _check_source(compiler, folder / KERNEL)
+    programs = []
+    for name, source in (("kernel", folder / KERNEL), ("baseline", HERE / "baseline.cpp")):
+        program = scratch / name
+        _compile(compiler, source, program)
+        programs.append(Process(program, scratch / f"{name}.bin"))
+    kernel, baseline = programs
+    rng = np.random.default_rng()  # a new seed: nobody can know the matrices
+    with kernel, baseline:
+        for process in programs:  # the first call finds its pages, and is not timed
+            process.multiply(*_matrices(rng))
+        pairs = []
+        for _ in range(ROUNDS):
+            a, b = _matrices(rng)
+            pairs.append((baseline.multiply(a, b), kernel.multiply(a, b)))
+    ratios = sorted(slow / fast for slow, fast in pairs)
+    quarter = len(ratios) // 4
+    return {
+        "score": median(ratios),
+        "milliseconds": 1e3 * median(fast for _, fast in pairs),
+        "baseline_milliseconds": 1e3 * median(slow for slow, _ in pairs),
+        "spread": (ratios[-1 - quarter] - ratios[quarter]) / median(ratios),
+    }
+
+
+def _matrices(rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return rng.uniform(-1, 1, (N, N)), rng.uniform(-1, 1, (N, N))
+
+
+def _check_source(compiler: str, source: Path) -> None:
+    """Refuse a kernel that includes more than the system's headers, or sets compiler options."""
+    command = [compiler, *FLAGS, "-E", str(source)]
+    preprocessed = _run(command, "does not preprocess")
+    for line in _own_lines(preprocessed, source):
+        if found := _REFUSED.search(line):
+            raise NotScored("rejected", f"a kernel may not have {found[0].strip()[:80]}")
+    for path in _included(preprocessed):
+        if path != source and not str(path).startswith(_SYSTEM):
+            raise NotScored("rejected", f"a kernel may include the system's headers, not {path}")
+
+
+def _own_lines(preprocessed: str, source: Path) -> Iterator[str]:
+    own = False
+    for line in preprocessed.splitlines():
+        marker = _LINE_MARKER.match(line)
+        if marker:
+            own = marker[1] == str(source)
+        elif own:
+            yield line
+
+
+def _included(preprocessed: str) -> set[Path]:
+    names = {marker[1] for marker in _LINE_MARKER.finditer(preprocessed)}
+    return {Path(os.path.realpath(name)) for name in names if not name.startswith("<")}
+
+
+def _compile(compiler: str, source: Path, program: Path) -> None:
+    command = [compiler, *FLAGS, "-o", str(program), str(HERE / "harness.cpp"), str(source)]
+    _run(command, "does not compile")
+
+
+def _run(command: list[str], failed: str) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=COMPILE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise NotScored("timeout", f"the kernel {failed} in {COMPILE_SECONDS:g} s") from None
+    if done.returncode:
+        said = done.stderr
+        errors = [line for line in said.splitlines() if "error" in line] or ["the compiler failed"]
+        raise NotScored("error", f"the kernel {failed}: {errors[0].rpartition('/')[2]}", said)
+    return done.stdout
+
+
+class Process:
+    """A compiled kernel's process, and the matrices that it shares with this one."""
+
+    def __init__(self, program: Path, shared: Path) -> None:
+        shared.write_bytes(bytes(3 * N * N * 8))
+        with shared.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), 0)
+        self._matrices = np.frombuffer(self._shared, np.float64).reshape(3, N, N)
+        self._process = subprocess.Popen(
+            [program, shared], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def multiply(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+        """Return the seconds of one product.
+
+        Raises:
+            NotScored: the process died, took too long, or the product is wrong.
+        """
+        self._matrices[:] = a, b, np.full_like(a, np.nan)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        os.kill(self._process.pid, signal.SIGCONT)
+        began = time.perf_counter()
+        try:
+            self._process.stdin.write(b"x")
+        except BrokenPipeError:
+            self._lost()
+        ready, _, _ = select.select([self._process.stdout], [], [], CALL_SECONDS)
+        seconds = time.perf_counter() - began
+        if not ready:
+            raise NotScored("timeout", f"one product took more than {CALL_SECONDS:g} s")
+        os.kill(self._process.pid, signal.SIGSTOP)  # an answer before its time gains nothing
+        if self._process.stdout.read(1) != b"x":
+            self._lost()
+        if not np.abs(self._matrices[2] - a @ b).max() <= TOLERANCE:  # NaN is no product either
+            raise NotScored("rejected", "the product is wrong")
+        return seconds
+
+    def _lost(self) -> NoReturn:
+        os.kill(self._process.pid, signal.SIGCONT)
+        try:
+            code = self._process.wait(CALL_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise NotScored("error", "the kernel answered something else") from None
+        how = f"exited with code {code}" if code >= 0 else f"was killed by {_name(-code)}"
+        raise NotScored("crash", f"the kernel's process {how}")
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[-1]))))
