@@ -1,0 +1,256 @@
+"""Calls between two processes over a `Channel`, either way, and the objects that they pass.
+
+Both sides make requests and answer the other's, nested to any depth: while an evaluator waits for
+what a program returns, the program may call a function that the evaluator passed to it. A request
+is ``["ask", number, operation, values]``, its answer ``["done", number, value]`` or ``["raised",
+number, [type, message, line, traceback]]``. An answer to a request that was given up is dropped.
+
+What has no plain form (`engine.judge.values`) crosses as a reference to an object of the sender's,
+``{"x": {...}}``, and comes home as ``{"w": number}``: so the same object comes back. The receiver
+has a stand-in of it (`engine.judge.proxies`).
+
+Does not cover what a side lets the other do with its objects: `Manners`.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from engine.judge.frames import Channel, Closed
+from engine.judge.proxies import Remote, RemoteType, raised, stand_in_type
+from engine.judge.values import WireError, decode, encode
+
+MOST_TYPES = 10_000
+"""Types of the other side that have stand-ins."""
+
+
+class Manners(Protocol):
+    """What one side tells of its objects, and does when the other asks."""
+
+    local_attributes: bool
+    """Whether a stand-in's attributes are a copy, set here and read without asking."""
+
+    def dunders(self, kind: type) -> list[str]:
+        """Return the special methods of a type that the other side may call."""
+
+    def attributes(self, value: object) -> Mapping[str, object] | None:
+        """Return the attributes that go along with an object; None to have each asked for.
+
+        Raises:
+            WireError: the object must not cross.
+        """
+
+    def perform(self, operation: str, *values: Any) -> Any:
+        """Do what the other side asks, and return the answer.
+
+        Raises:
+            Exception: whatever happened; its type and text go to the other side.
+        """
+
+    def describe(self, error: BaseException) -> list[Any]:
+        """Return type name, message, line (or None) and traceback of what `perform` raised."""
+
+
+class Link:
+    """One side of the connection."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        manners: Manners,
+        *,
+        guard: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """Begin with no object known.
+
+        Args:
+            channel: to the other side.
+            manners: this side's.
+            guard: held during each request, besides a lock of this process's threads; for
+                processes that share the channel.
+        """
+        self._channel = channel
+        self._manners = manners
+        self._lock = threading.RLock()
+        self._guard = guard
+        self._numbers = itertools.count(1)
+        self._own: dict[int, object] = {}
+        self._tokens: dict[int, int] = {}  # by id() of the objects in `_own`
+        self._exporting: set[int] = set()
+        self._others: dict[int, Any] = {}
+        self._types: dict[int, RemoteType] = {}
+        self._read: dict[tuple[int, str], Any] = {}  # attributes, until the next call
+        self.lost: str | None = None
+        """Why the other side can't be talked to any more; None while it can."""
+        self.first_raised = ""
+        """What the other side's code raised first."""
+
+    @property
+    def local_attributes(self) -> bool:
+        """Whether stand-ins here have copies of their objects' attributes."""
+        return self._manners.local_attributes
+
+    # Asking.
+
+    def ask(self, operation: str, *values: object) -> Any:
+        """Have the other side do something, and return its answer.
+
+        Raises:
+            Raised: the other side's code raised.
+            WireError: a value can't cross.
+            Closed: the other side is gone, or sent what is no frame.
+        """
+        if operation != "attribute":
+            self._read.clear()
+        with self._lock:
+            if self._guard is None:
+                return self._ask(operation, values)
+            with self._guard:
+                return self._ask(operation, values)
+
+    def attribute(self, owner: Any, number: int, name: str) -> Any:
+        """Return an attribute of the other side's object; the same one until the next call."""
+        if (number, name) not in self._read:
+            is_method, value = self.ask("attribute", owner, name)
+            if is_method is True:
+                return None
+            self._read[number, name] = [value]
+        return self._read[number, name]
+
+    def _ask(self, operation: str, values: tuple[object, ...]) -> Any:
+        number = next(self._numbers)
+        self._send("ask", number, list(values), operation)
+        while True:
+            kind, answered, body, blobs = self._receive()
+            if kind == "ask":
+                self._answer(answered, body, blobs)
+            elif answered == number:
+                if kind == "raised":
+                    error = raised(self._decoded(body, blobs))
+                    self.first_raised = self.first_raised or f"{type(error).__name__}: {error}"
+                    raise error
+                return self._decoded(body, blobs)
+
+    # Answering.
+
+    def serve(self) -> None:
+        """Answer requests until the other side is gone."""
+        try:
+            while True:
+                kind, number, body, blobs = self._receive()
+                if kind == "ask":
+                    self._answer(number, body, blobs)
+        except Closed:
+            return
+
+    def _answer(self, number: int, body: Any, blobs: list[memoryview]) -> None:
+        try:
+            if type(body) is not list or len(body) != 2 or type(body[0]) is not str:
+                raise WireError("a request has no operation")
+            operation, values = body[0], self._decoded(body[1], blobs)
+            if type(values) is not list:
+                raise WireError("a request has no values")
+            answer = self._manners.perform(operation, *values)
+            self._send("done", number, answer)
+        except Closed:
+            raise
+        except BaseException as error:  # SystemExit too is the other side's to know
+            self._send("raised", number, self._manners.describe(error))
+
+    # Frames.
+
+    def _send(self, kind: str, number: int, value: object, operation: str = "") -> None:
+        self._exporting.clear()
+        tree, blobs = encode(value, self)
+        body = [operation, tree] if kind == "ask" else tree
+        try:
+            self._channel.send([kind, number, body], blobs)
+        except Closed as error:
+            raise self._lose(error) from error
+
+    def _receive(self) -> tuple[str, int, Any, list[memoryview]]:
+        try:
+            frame, blobs = self._channel.receive()
+            if type(frame) is not list or len(frame) != 3:
+                raise WireError("a frame is no message")
+            kind, number, body = frame
+            if kind not in ("ask", "done", "raised") or type(number) is not int:
+                raise WireError("a frame is no message")
+        except (Closed, WireError, MemoryError) as error:
+            raise self._lose(error) from error
+        return kind, number, body, blobs
+
+    def _decoded(self, tree: Any, blobs: list[memoryview]) -> Any:
+        try:
+            return decode(tree, blobs, self)
+        except (MemoryError, RecursionError) as error:
+            raise WireError(f"a value is too large: {type(error).__name__}") from error
+
+    def _lose(self, error: BaseException) -> Closed:
+        if self.lost is None:
+            self.lost = str(error) or type(error).__name__
+        return error if isinstance(error, Closed) else Closed(str(error))
+
+    # Objects (`engine.judge.values.References`).
+
+    def export(self, value: object, encode: Callable[[object], Any]) -> Any:
+        """Return the reference to an object: this side's own, or the other's coming home."""
+        stand_in = getattr(value, "_brood_remote", value)  # of a function that stands for one
+        home = Remote.number_of(stand_in, self)
+        if home is not None:
+            return {"w": home}
+        attributes = self._manners.attributes(value)
+        number = self._number(value)
+        if number in self._exporting:
+            return {"x": {"id": number}}
+        self._exporting.add(number)
+        kind = value if isinstance(value, type) else type(value)
+        reference: dict[str, Any] = {
+            "id": number,
+            "type": [self._number(kind), kind.__name__, self._manners.dunders(kind)],
+        }
+        if attributes is not None:
+            reference["has"] = {name: encode(each) for name, each in attributes.items()}
+        return {"x": reference}
+
+    def resolve(self, tag: str, payload: Any, decode: Callable[[Any], Any]) -> Any:
+        """Return this side's own object, or the stand-in of the other's."""
+        if tag == "w":
+            if type(payload) is not int or payload not in self._own:
+                raise WireError("a reference to an object that never crossed")
+            return self._own[payload]
+        number = payload["id"]
+        if type(number) is not int:
+            raise WireError("a reference has no number")
+        if "type" in payload:
+            self._meet(number, *payload["type"])
+        stand_in = self._others[number]
+        if "has" in payload and self.local_attributes:
+            for name, tree in dict.items(payload["has"]):
+                if not isinstance(stand_in, type):
+                    stand_in.__dict__[name] = decode(tree)
+        return stand_in
+
+    def _number(self, value: object) -> int:
+        number = self._tokens.get(id(value))
+        if number is None:
+            number = len(self._own) + 1
+            self._own[number] = value  # which keeps it alive, and so its id()
+            self._tokens[id(value)] = number
+        return number
+
+    def _meet(self, number: int, kind: Any, name: Any, dunders: Any) -> None:
+        """Make the stand-in of an object of the other side, if there is none."""
+        if number in self._others:
+            return
+        if type(kind) is not int or type(name) is not str or type(dunders) is not list:
+            raise WireError("a reference has no type")
+        if kind not in self._types:
+            if len(self._types) >= MOST_TYPES:
+                raise WireError(f"more than {MOST_TYPES} types")
+            self._types[kind] = stand_in_type(self, kind, name, dunders)
+            self._others[kind] = self._types[kind]
+        if number != kind:
+            self._others[number] = Remote.make(self._types[kind], self, number)

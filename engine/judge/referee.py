@@ -1,0 +1,127 @@
+"""``python -m engine.judge.referee SETUP PROGRAM [CHANNEL]``: evaluate one program.
+
+SETUP is the JSON text of a `Setup`, PROGRAM the program's file, CHANNEL the descriptor of a socket
+to the candidate's process. The last line of standard output is the JSON object; the exit code is 0
+whenever there is one.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from engine.judge import guards
+from engine.judge.contracts import EvaluatorError, Result, evaluate, find_modules
+from engine.judge.frames import Channel
+from engine.judge.imports import Imports, Notes
+from engine.judge.link import Link
+from engine.judge.manners import EvaluatorManners
+from engine.judge.proxies import Raised
+from engine.judge.setup import Setup
+from engine.judge.turns import Turns
+from engine.judge.verdict import judged, one_line
+
+DOUBTS = "doubts"
+"""Artifact of a rehearsal: what may be the matter with an evaluator that is split."""
+
+
+def run(setup_text: str, program: Path, channel: int | None) -> None:
+    """Evaluate a program and print the verdict, as the module says; once in a process's life.
+
+    Args:
+        setup_text: the JSON text of a `Setup`.
+        program: the program's file; where there is none, the one in its folder is taken.
+        channel: descriptor of a socket to the candidate's process; None to have the evaluator
+            import the program itself.
+    """
+    answer = os.dup(1)  # whatever the evaluator does to the other one
+    setup, program = Setup.from_json(setup_text), _file(program)
+    notes = Notes()
+    find_modules(setup)
+    link = None if channel is None else _split(setup, program, channel, notes)
+    verdict = _verdict(setup, program)
+    if link is not None:
+        _check(verdict, link, notes, setup)
+    with contextlib.suppress(OSError, ValueError):  # it may have closed them
+        sys.stdout.flush()
+        sys.stderr.flush()
+    with os.fdopen(answer, "w", encoding="utf-8") as stream:
+        stream.write(f"\n{json.dumps(verdict)}\n")
+
+
+def _file(path: Path) -> Path:
+    """Return a program's file; one that is not Python has another suffix."""
+    others = [] if path.exists() else sorted(path.parent.iterdir())
+    return next(iter(others), path).resolve()
+
+
+def _split(setup: Setup, program: Path, channel: int, notes: Notes) -> Link:
+    """Put the candidate's process in the place of the program."""
+    roots = (Path(setup.folder).resolve(), Path(setup.evaluator).resolve().parent)
+    link = Link(Channel(channel), EvaluatorManners(roots), guard=Turns())
+    imports = Imports(
+        link=link,
+        program=program,
+        trusted=(*roots, Path(__file__).resolve().parents[1]),
+        neighbours=setup.neighbours,
+        is_watched=setup.is_rehearsal,
+        notes=notes,
+    )
+    imports.install()
+    guards.install(program.read_text(encoding="utf-8", errors="surrogateescape"), notes)
+    return link
+
+
+def _verdict(setup: Setup, program: Path) -> dict[str, Any]:
+    text = program.read_bytes()
+    is_exempt = hashlib.sha256(text).hexdigest() == setup.exempt
+    try:
+        result = evaluate(setup, program, is_exempt=is_exempt)
+    except EvaluatorError as error:
+        result = Result(error=str(error))
+    except BaseException as error:  # the evaluator's; SystemExit too is no verdict
+        result = Result(error=_said(error), artifacts={"traceback": _traceback(error)})
+    return judged(result, metric=setup.metric)
+
+
+def _said(error: BaseException) -> str:
+    kind = type(error).__name__
+    where = "" if isinstance(error, Raised) else "evaluator: "
+    return f"{where}{kind}: {error}" if str(error) else f"{where}{kind}"
+
+
+def _traceback(error: BaseException) -> str:
+    if isinstance(error, Raised):
+        return error.traceback
+    return "".join(traceback.format_exception(error, limit=-6))
+
+
+def _check(verdict: dict[str, Any], link: Link, notes: Notes, setup: Setup) -> None:
+    """Refuse the score if the candidate's process is lost, and take in what it has to tell."""
+    artifacts = verdict["artifacts"]
+    state: Any = None
+    if link.lost is None:
+        try:
+            state = link.ask("state")
+        except Exception as error:  # the candidate's side can do and send anything
+            link.lost = link.lost or str(error)
+    if link.lost is not None:
+        verdict.pop("score", None)
+        verdict["error"] = one_line(f"the program's process is lost: {link.lost}")
+    if not setup.is_rehearsal:
+        return
+    if isinstance(state, dict) and state.get("changed") is True:
+        notes.refusal("the program changes in place what the evaluator gives it")
+    if link.first_raised:
+        notes.refusal(f"apart from the evaluator the program raises {link.first_raised}")
+    if notes.reasons:
+        artifacts[DOUBTS] = "; ".join(notes.reasons)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    os._exit(0)  # threads that the evaluator left behind would keep the process

@@ -1,0 +1,1 @@
+"""Stands for ShinkaEvolve, as far as evaluators import it."""
