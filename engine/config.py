@@ -59,6 +59,7 @@ _TEXT_KEYS = (
     "advisor.endpoint.model",
     "pool.sources",
     "data",
+    "metric",
     "runs",
     "name",
 )

@@ -2,9 +2,10 @@
 
 ``program=FOLDER`` takes a program of several files.
 ``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder, ``data=PATH``
-gives a problem that reads data the user's own. Runs the full evaluation, no cheap stage. Prints the
-score and all metrics in full precision. Exit codes: 0 the program is valid, 1 it failed, 2 the
-input is wrong (one line on standard error).
+gives a problem that reads data the user's own, ``metric=NAME`` says which metric of another
+system's problem is the score. ``program=initial`` is the problem's initial program. Runs the full
+evaluation, no cheap stage. Prints the score and all metrics in full precision. Exit codes: 0 the
+program is valid, 1 it failed, 2 the input is wrong (one line on standard error).
 """
 
 import contextlib
@@ -16,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from engine.arguments import Arguments, execute
-from engine.core import Evaluation, Problem, UserError
-from engine.evaluation import open_pool
+from engine.core import INITIAL, Evaluation, Problem, UserError
+from engine.evaluation import open_pool, rehearsed
 from engine.problem import load_problem, read_program, shipped
 
-KEYS = ("problem", "problem.path", "data", "program")
+KEYS = ("problem", "problem.path", "data", "metric", "program")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,8 +40,17 @@ def _evaluate(arguments: Arguments) -> int:
         raise UserError("program= is missing; give the file to score, program=FILE")
     if ("problem" in given) == ("problem.path" in given):
         raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
-    problem = load_problem(_folder(given), data=Path(given["data"]) if "data" in given else None)
-    program = read_program(Path(given["program"]), initial_program=problem.initial_program)
+    problem = load_problem(
+        _folder(given),
+        data=Path(given["data"]) if "data" in given else None,
+        metric=given.get("metric"),
+    )
+    initial = problem.initial_program
+    is_initial = given["program"] == INITIAL
+    program = (
+        initial if is_initial else read_program(Path(given["program"]), initial_program=initial)
+    )
+    problem = rehearsed(problem, strict=False)
     with open_pool(problem=problem, workers=1, only=program) as pool:
         pool.submit(candidate_id="program", program=program)
         _load_scorer(problem)  # while the program's process warms up

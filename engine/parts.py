@@ -17,7 +17,7 @@ from pathlib import Path
 
 from engine.advisor import advised
 from engine.core import Problem
-from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool, rehearsed
 from engine.inference import (
     KVServer,
     LanguageModel,
@@ -98,9 +98,10 @@ class Parts:
 
 
 def read_problem(settings: RunSettings) -> Problem:
-    """Return the problem of a run."""
+    """Return the problem of a run, with the judge that it has on this machine, if it has one."""
     data = None if settings.data is None else Path(settings.data)
-    return load_problem(Path(settings.problem), data=data)
+    problem = load_problem(Path(settings.problem), data=data, metric=settings.metric)
+    return rehearsed(problem, strict=settings.evaluation.strict)
 
 
 def settled(settings: RunSettings) -> RunSettings:

@@ -14,7 +14,8 @@ it. A candidate's life:
 
 A problem with a judge, a process of its own in place of cases, gets a `JudgePool`: in place of the
 zygote its `judge_lane` has a `box` server, whose `attendant` runs each judge in a box
-(``native/box.cpp``), and `judged` makes a verdict of what the judge printed.
+(``native/box.cpp``), and `judged` makes a verdict of what the judge printed. `rehearsal` finds
+whether another system's evaluator can be split from the program.
 
 `wire` is the shared memory and the format of what lies in it, and `cores` says which thread runs
 where.
@@ -24,3 +25,4 @@ from engine.evaluation.cascade import Cascade, StagePool
 from engine.evaluation.cores import evaluator_cores, model_cores
 from engine.evaluation.judge_pool import JudgePool, open_pool
 from engine.evaluation.pool import EvaluatorPool
+from engine.evaluation.rehearsal import rehearsed

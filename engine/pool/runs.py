@@ -125,7 +125,7 @@ def export(runs: Sequence[Path], *, to: Path, top: int, each: int | None = None)
         raise UserError(f"{to} exists; give another to=FOLDER")
     settings = config.load_run(runs[0])
     data = Path(settings.data) if settings.data is not None else None
-    problem = load_problem(Path(settings.problem), data=data)
+    problem = load_problem(Path(settings.problem), data=data, metric=settings.metric)
     first, *others = recorded = [read_run(run, problem=problem) for run in runs]
     for run in others:
         if run.fingerprint != first.fingerprint:

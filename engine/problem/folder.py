@@ -16,6 +16,7 @@ from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
 from engine.problem.initial import INITIAL_FILE, INITIAL_FOLDER, check_entry_point, read_initial
+from engine.problem.peers import find, read_peer
 
 FILES = ("problem.yaml", "statement.md", INITIAL_FILE, "evaluator.py")
 POOL = "pool"
@@ -35,16 +36,28 @@ def shipped() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(root.glob("*/problem.yaml"))}
 
 
-def load_problem(folder: Path, *, data: Path | None = None) -> Problem:
+def load_problem(folder: Path, *, data: Path | None = None, metric: str | None = None) -> Problem:
     """Load the problem in ``folder``, with the user's own ``data`` if it can read any.
+
+    Args:
+        folder: a problem's, or one of another system's (``engine.problem.peers``).
+        data: the user's own; None for the data that come with the problem.
+        metric: the one that is the score, for another system's; None for ``combined_score``.
 
     Raises:
         UserError: the folder is not a complete problem, or the data are not what it reads; the
             message names what is missing or wrong, and where.
     """
     folder = folder.expanduser().resolve()
-    declared = _checked_declaration(folder)
     data = None if data is None else data.expanduser().absolute()
+    peer = find(folder)
+    if peer is not None:
+        if data is not None:
+            raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
+        return read_peer(peer, metric=metric)
+    if metric is not None:
+        raise UserError(f"problem {folder.name} names its score itself; leave metric={metric} out")
+    declared = _checked_declaration(folder)
     if data is not None and not data.exists():
         raise UserError(f"data {data} does not exist; give data=PATH of a file or a folder")
     judge = declared["judge"]
@@ -96,12 +109,16 @@ def read_direction(folder: Path) -> Direction:
     Raises:
         UserError: there is no such problem, or its declaration is not complete.
     """
+    if find(folder) is not None:
+        return Direction.MAXIMISE
     direction: Direction = read_declaration(folder / "problem.yaml")["direction"]
     return direction
 
 
 def read_features(folder: Path) -> tuple[Feature, ...]:
     """Return the features that the problem in ``folder`` names, as `read_direction`."""
+    if find(folder) is not None:
+        return ()
     features: tuple[Feature, ...] = read_declaration(folder / "problem.yaml")["features"]
     return features
 

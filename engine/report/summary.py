@@ -33,7 +33,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     counts the candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of
     the rest; ``unevaluated`` those that were in the evaluators' queue when time was up, or the run
     was stopped. ``screens_off`` has the cheap stages that stopped screening, and why.
-    ``best_known`` is the best published score that compares, None where there is none.
+    ``best_known`` is the best published score that compares, None where there is none;
+    ``isolation`` how programs were kept from a judge (`engine.core.JudgeKind`), None without one.
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
     reason, ``speculation`` the calls begun on a guess, how many came true, and what the
     others cost, ``learning`` the steps of training (None where nothing learns).
@@ -69,6 +70,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "best_candidate": best.candidate,
         "initial_score": history.verdicts[INITIAL].score,
         "best_known": _best_known(problem),
+        "isolation": None if problem.judge is None else problem.judge.kind.value,
         "prompt_tokens": history.prompt_tokens,
         "cached_prompt_tokens": history.cached_prompt_tokens,
         "hit_rate": history.hit_rate,

@@ -149,6 +149,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "best_candidate": "0.0",
         "initial_score": 0.4990,
         "best_known": {"score": 0.760, "source": "EvoX, highest of its published bests"},
+        "isolation": None,
         "prompt_tokens": 400,
         "cached_prompt_tokens": 288,
         "hit_rate": 288 / 400,

@@ -1,0 +1,151 @@
+"""Which system a folder is of, and which of its files are what."""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.core import UserError
+from engine.problem.declaration import read
+
+OWN = ("problem.yaml", "statement.md")
+"""A folder with one of these is a problem of this project's."""
+
+_INITIALS = ("initial_program", "initial", "init_program", "program")
+_EVALUATORS = ("evaluator.py", "evaluate.py", "evaluation.py", "eval.py")
+_EVALUATOR_FOLDERS = ("", "evaluator", "evaluation")
+_CONFIGS = ("config.yaml", "config.yml")
+_NO_PROGRAMS = (".md", ".txt", ".yaml", ".yml", ".json", ".toml", ".pyc", ".lock", ".orig", ".bak")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PeerFolder:
+    """A problem's folder of another system.
+
+    Attributes:
+        system: its name.
+        contract: how its evaluator is called; see ``engine.judge.contracts``.
+        folder: the problem's.
+        initial: the file of the initial program.
+        evaluator: the evaluator's file.
+        configs: its YAML files, the most telling one first.
+        scripts: its Python files that begin a run.
+    """
+
+    system: str
+    contract: Literal["openevolve", "shinka"]
+    folder: Path
+    initial: Path
+    evaluator: Path
+    configs: tuple[Path, ...]
+    scripts: tuple[Path, ...]
+
+
+def find(folder: Path) -> PeerFolder | None:
+    """Return what a folder holds; None if it is a problem of this project's, or of nobody's.
+
+    Raises:
+        UserError: it is another system's, but has no initial program or no evaluator.
+    """
+    if not folder.is_dir() or any((folder / name).is_file() for name in OWN):
+        return None
+    initial, evaluator = _initial(folder), _evaluator(folder)
+    if evaluator is None:
+        _check_is_nobodys(folder, initial)
+        return None
+    if initial is None:
+        raise UserError(
+            f"{evaluator}: there is no program beside it to begin with; add initial_program.py, "
+            "with # EVOLVE-BLOCK-START and # EVOLVE-BLOCK-END round what may change"
+        )
+    contract = _contract(evaluator)
+    is_skydiscover = evaluator.parent != folder or (evaluator.parent / "wrapper.py").exists()
+    system = "SkyDiscover" if is_skydiscover else "OpenEvolve"
+    return PeerFolder(
+        system="ShinkaEvolve" if contract == "shinka" else system,
+        contract=contract,
+        folder=folder,
+        initial=initial,
+        evaluator=evaluator,
+        configs=_configs(folder),
+        scripts=tuple(
+            path
+            for path in sorted(folder.glob("*.py"))
+            if path not in (initial, evaluator) and "run" in path.stem.lower()
+        ),
+    )
+
+
+def _initial(folder: Path) -> Path | None:
+    for stem in _INITIALS:
+        found = [
+            path
+            for path in sorted(folder.glob(f"{stem}.*"))
+            if path.is_file() and path.suffix not in _NO_PROGRAMS
+        ]
+        if found:
+            return next((path for path in found if path.suffix == ".py"), found[0])
+    return None
+
+
+def _evaluator(folder: Path) -> Path | None:
+    found = [
+        folder / part / name
+        for part in _EVALUATOR_FOLDERS
+        for name in _EVALUATORS
+        if (folder / part / name).is_file()
+    ]
+    return found[0] if found else None
+
+
+def _check_is_nobodys(folder: Path, initial: Path | None) -> None:
+    """Raise a `UserError` for a folder that is a system's, but has no evaluator that can be run."""
+    container = next((path for path in folder.rglob("evaluate.sh")), None)
+    if container is not None:
+        raise UserError(
+            f"{container}: an evaluator in a container is not run; give an evaluator.py with "
+            "evaluate(program_path), or a command in a problem.yaml"
+        )
+    if initial is not None and initial.stem == "initial_program":
+        raise UserError(
+            f"{initial}: there is no evaluator beside it; add evaluator.py with "
+            "evaluate(program_path), which returns a dict with combined_score"
+        )
+
+
+def _contract(evaluator: Path) -> Literal["openevolve", "shinka"]:
+    """Return how an evaluator is called, by what it defines and mentions."""
+    text = read(evaluator)
+    if "run_shinka_eval" in text or "--results_dir" in text or "--results-dir" in text:
+        return "shinka"
+    tree = parsed(evaluator, text)
+    functions = {node.name: node for node in tree.body if isinstance(node, _FUNCTIONS)}
+    main = functions.get("main")
+    is_script = main is not None and any("results" in each.arg for each in main.args.args)
+    return "shinka" if is_script and "evaluate" not in functions else "openevolve"
+
+
+def parsed(path: Path, text: str) -> ast.Module:
+    """Return the syntax tree of a Python file.
+
+    Raises:
+        UserError: it does not parse.
+    """
+    try:
+        return ast.parse(text, str(path))
+    except SyntaxError as error:
+        raise UserError(f"{path}:{error.lineno}: does not parse: {error.msg}; mend it") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise UserError(f"{path}: does not parse: {error}; mend it") from error
+
+
+def _configs(folder: Path) -> tuple[Path, ...]:
+    first = [folder / name for name in _CONFIGS if (folder / name).is_file()]
+    others = [
+        path
+        for pattern in ("*.yaml", "*.yml", "config*/*.yaml", "config*/*.yml")
+        for path in sorted(folder.glob(pattern))
+        if path not in first
+    ]
+    return (*first, *others)

@@ -1,0 +1,106 @@
+"""Broken folders in the formats of other systems: each gets a line with file, line and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from peer_folders import CONFIG, EVALUATOR, PROGRAM, STAGES, openevolve, shinka, write
+
+from engine.core import UserError
+from engine.problem import load_problem
+
+BROKEN_CONFIGS = {
+    "config.yaml:4: is not valid YAML": "a: 1\nb: 2\nc: [1\n",
+    "config.yaml:1: is no mapping": "- a\n- b\n",
+    "config.yaml:2: evaluator.timeout is 'soon'": "evaluator:\n  timeout: soon\n",
+    "config.yaml:2: evaluator.timeout is -1": "evaluator:\n  timeout: -1\n",
+    "config.yaml:3: evaluator.cascade_thresholds is": CONFIG[:0]
+    + "evaluator:\n  timeout: 3\n  cascade_thresholds: high\n",
+    "config.yaml:2: prompt.system_message is ['a']": "prompt:\n  system_message: [a]\n",
+    "config.yaml:1: evaluator is 3": "evaluator: 3\n",
+    "config.yaml:2: evaluator.cascade_evaluation is 'no?'": "evaluator:\n"
+    "  cascade_evaluation: no?\n",
+}
+
+BROKEN_EVALUATORS = {
+    "evaluator.py:2: does not parse": "def evaluate(path):\n    return {\n",
+    "evaluator.py:1: defines no function evaluate": "def score(path):\n    return 1\n",
+    "evaluator.py:1: evaluate() takes no argument": "def evaluate():\n    return {}\n",
+    "evaluator.py:2: evaluate() needs seed": "\ndef evaluate(path, seed):\n    return {}\n",
+    "evaluator.py:1: imports nowhere_to_be_found": "import nowhere_to_be_found.deep\n" + EVALUATOR,
+}
+
+BROKEN_PROGRAMS = {
+    "initial_program.py:1: is empty": "\n\n",
+    "initial_program.py:2: does not parse": "# EVOLVE-BLOCK-START\ndef f(:\n# EVOLVE-BLOCK-END\n",
+    "initial_program.py": "# EVOLVE-BLOCK-START\ndef squares(n):\n    return []\n",
+}
+
+
+def refused(folder: Path, **options: str) -> str:
+    with pytest.raises(UserError) as refusal:
+        load_problem(folder, **options)  # type: ignore[arg-type]
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert ";" in message  # then the remedy
+    assert str(folder) in message or folder.name in message
+    return message
+
+
+@pytest.mark.parametrize("said", BROKEN_CONFIGS)
+def test_a_broken_configuration(tmp_path: Path, said: str) -> None:
+    config = BROKEN_CONFIGS[said]
+    assert said in refused(openevolve(tmp_path, config=config, evaluator=EVALUATOR + STAGES))
+
+
+@pytest.mark.parametrize("said", BROKEN_EVALUATORS)
+def test_a_broken_evaluator(tmp_path: Path, said: str) -> None:
+    assert said in refused(openevolve(tmp_path, evaluator=BROKEN_EVALUATORS[said]))
+
+
+@pytest.mark.parametrize("said", BROKEN_PROGRAMS)
+def test_a_broken_program(tmp_path: Path, said: str) -> None:
+    assert said in refused(openevolve(tmp_path, initial_program=BROKEN_PROGRAMS[said]))
+
+
+def test_a_program_that_is_no_text(tmp_path: Path) -> None:
+    folder = openevolve(tmp_path)
+    (folder / "initial_program.py").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match=r"initial_program\.py can't be read as UTF-8"):
+        load_problem(folder)
+
+
+def test_no_initial_program(tmp_path: Path) -> None:
+    assert "add initial_program.py" in refused(openevolve(tmp_path, initial_program=None))
+
+
+def test_no_evaluator(tmp_path: Path) -> None:
+    assert "add evaluator.py" in refused(openevolve(tmp_path, evaluator=None))
+
+
+def test_an_evaluator_in_a_container_alone(tmp_path: Path) -> None:
+    folder = openevolve(tmp_path, evaluator=None)
+    write(folder, {"evaluator/evaluate.sh": "run\n"})
+    assert "evaluate.sh: an evaluator in a container is not run" in refused(folder)
+
+
+def test_arguments_that_evaluate_does_not_take(tmp_path: Path) -> None:
+    config = "evaluator:\n  evaluator_args: {depth: 3}\n"
+    message = refused(openevolve(tmp_path, config=config))
+    assert "evaluator.py:6: evaluate() takes no depth" in message
+
+
+def test_a_shinka_script_that_does_not_parse(tmp_path: Path) -> None:
+    assert "run_evo.py:1: does not parse" in refused(shinka(tmp_path, run="def f(:\n"))
+
+
+def test_data_of_the_users(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    message = refused(openevolve(tmp_path), data=tmp_path / "data")  # type: ignore[arg-type]
+    assert "reads no data" in message
+
+
+def test_an_own_problem_names_its_score(tmp_path: Path) -> None:
+    write(tmp_path / "own", {"problem.yaml": "", "initial.py": PROGRAM})
+    assert "leave metric=x out" in refused(tmp_path / "own", metric="x")
