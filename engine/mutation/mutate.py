@@ -45,8 +45,8 @@ def _once(program: str, rng: np.random.Generator) -> str:
     if before is None:
         return program
     whole = outline(program)
-    for _ in range(_ATTEMPTS):
-        child = _changed(whole, rng)
+    for attempt in range(2 * _ATTEMPTS):
+        child = _changed(whole, rng, grows=attempt >= _ATTEMPTS)
         after = None if child is None else read(child)
         if (
             after is not None
@@ -58,18 +58,20 @@ def _once(program: str, rng: np.random.Generator) -> str:
     return program
 
 
-def _changed(whole: Outline, rng: np.random.Generator) -> str | None:
+def _changed(whole: Outline, rng: np.random.Generator, *, grows: bool) -> str | None:
     """Return a program with one mutation, in a part of it that is chosen by length."""
     parts = [(file, span) for file in whole.open_files for span in file.spans]
     file, span = parts[0]
     if len(parts) > 1:
         lengths = np.array([1.0 + end - start for _, (start, end) in parts])
         file, span = parts[int(rng.choice(len(parts), p=lengths / lengths.sum()))]
-    text = _mutated(file, span, rng)
+    text = _mutated(file, span, rng, grows=grows)
     return None if text is None else whole.with_texts({file.name: text}).text
 
 
-def _mutated(file: File, span: tuple[int, int], rng: np.random.Generator) -> str | None:
+def _mutated(
+    file: File, span: tuple[int, int], rng: np.random.Generator, *, grows: bool
+) -> str | None:
     if file.name == PLAIN or file.name.endswith(".py"):
-        return mutated_python(file.text, span if file.has_blocks else None, rng)
+        return mutated_python(file.text, span if file.has_blocks else None, rng, grows=grows)
     return mutated_lines(file.name, file.text, span, rng)

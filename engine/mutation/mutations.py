@@ -171,6 +171,21 @@ def expression(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     return [copy_one] if any(within(slot.node) for slot in slots) else []
 
 
+def growth(tree: ast.Module, within: Within = everywhere) -> list[Change]:
+    """Compute with a variable and a number near 1 where the variable was read."""
+
+    def grow(slot: Slot, rng: np.random.Generator) -> None:
+        number = _literal(round(moved(1.0, rng), 6))
+        operator = one_of(_ARITHMETIC[:4], rng)()
+        slot.put(ast.BinOp(left=copy.deepcopy(slot.node), op=operator, right=number))
+
+    return [
+        partial(grow, slot)
+        for slot in find_slots(tree)
+        if isinstance(node := slot.node, ast.Name) and node.id in slot.names and within(node)
+    ]
+
+
 def removal(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     """Remove a statement; ``pass`` stays where it was the only one of its block."""
 

@@ -67,7 +67,9 @@ class _Block:
         return end is not None and self.first <= start and end <= self.last
 
 
-def mutated_python(text: str, span: tuple[int, int] | None, rng: np.random.Generator) -> str | None:
+def mutated_python(
+    text: str, span: tuple[int, int] | None, rng: np.random.Generator, *, grows: bool
+) -> str | None:
     """Return a Python file's text with one mutation; None where chance found none.
 
     Args:
@@ -75,8 +77,12 @@ def mutated_python(text: str, span: tuple[int, int] | None, rng: np.random.Gener
         span: the characters of an evolve block, as `engine.syntax.blocks.File` has them; None for
             all of the file.
         rng: decides.
+        grows: whether the mutation is `mutations.growth`, which is none of `MUTATIONS`: it is for
+            programs in which these find nothing, such as one that returns its argument.
     """
-    mutation = _KINDS[int(rng.choice(len(_KINDS), p=_SHARES))]
+    mutation: Mutation = mutations.growth
+    if not grows:
+        mutation = _KINDS[int(rng.choice(len(_KINDS), p=_SHARES))]
     tree = copy_of(text)
     block = None if span is None else _block(tree, text, span)
     if span is not None and block is None:

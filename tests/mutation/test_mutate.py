@@ -139,3 +139,12 @@ def test_the_temperature_is_the_mean_number_of_further_mutations() -> None:
     # A changed line counts twice, a removed one once, a repeated one and an exchange do not count.
     assert 1.0 < mean_changes(0.01) < 2.1
     assert 5.5 * mean_changes(0.01) < mean_changes(6.0) < 8.5 * mean_changes(0.01)
+
+
+def test_a_program_in_which_little_can_change_grows() -> None:
+    program = "def approximate(x):\n    return x\n"
+    children = {mutated(program, seed=seed, temperature=0.0) for seed in range(8)}
+    assert program not in children
+    assert len(children) > 4
+    for child in children:
+        assert child.startswith("def approximate(x):\n    return x ")
