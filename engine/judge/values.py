@@ -308,10 +308,10 @@ _READERS: Mapping[str, Callable[[_Decoder, Any, int], Any]] = {
     "n": _Decoder._named,
     "o": _Decoder._object,
     "d": _Decoder._pairs,
-    "c": lambda decoder, payload, depth: complex(*map(_float, payload)),
+    "c": lambda decoder, payload, depth: _complex(payload),
     "b": lambda decoder, payload, depth: bytes(decoder._blob(payload)),
     "i": lambda decoder, payload, depth: _long(payload),
-    "r": lambda decoder, payload, depth: range(*map(_integer, payload)),
+    "r": lambda decoder, payload, depth: _range(payload),
     "l": lambda decoder, payload, depth: slice(*decoder._items(payload, depth)),
     "a": _Decoder._array,
     "u": _Decoder._objects,
@@ -340,6 +340,16 @@ def _integer(value: Any) -> int:
     if type(value) is not int:
         raise WireError("an integer is none")
     return value
+
+
+def _complex(payload: Any) -> complex:
+    real, imaginary = map(_float, payload)
+    return complex(real, imaginary)
+
+
+def _range(payload: Any) -> range:
+    start, stop, step = map(_integer, payload)
+    return range(start, stop, step)
 
 
 def _float(value: Any) -> float:
