@@ -17,6 +17,7 @@ from engine.inference import Model
 from engine.parts import Parts
 from engine.pipeline import RunState
 from engine.pool import PoolReading, seeds
+from engine.problem import check_initial_verdict
 from engine.prompts import Operator, Tokenizer
 from engine.search.features import cell_of, dimensions, measure
 from engine.search.search import Search
@@ -39,8 +40,8 @@ def first_events(settings: RunSettings, parts: Parts, reading: PoolReading) -> l
         The events that record the programs and their verdicts.
 
     Raises:
-        UserError: the initial program has no score, no cell in the archives, or no room in the
-            model's context.
+        UserError: the initial program has no score, or one that the target is no better than, no
+            cell in the archives, or no room in the model's context.
     """
     problem, features = parts.problem, archive_features(settings, parts.problem)
     first = _first_verdict(new_cascade(settings, problem, parts.evaluators), problem, features)
@@ -63,11 +64,7 @@ def _first_verdict(
     """Evaluate the initial program at every stage; a stage that it fails would fail all others."""
     cascade.submit(candidate_id=INITIAL, program=problem.initial_program, iteration=-1)
     ((_, evaluation),) = cascade.completed(timeout=None)
-    if evaluation.score is None:
-        raise UserError(
-            f"the initial program of {problem.folder} fails: {evaluation.message}; a run needs one "
-            "with a score"
-        )
+    check_initial_verdict(problem, evaluation)
     program = read(problem.initial_program)
     if program is None:
         raise UserError(

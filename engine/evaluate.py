@@ -5,7 +5,8 @@
 gives a problem that reads data the user's own, ``metric=NAME`` says which metric of another
 system's problem is the score. ``program=initial`` is the problem's initial program. Runs the full
 evaluation, no cheap stage. Prints the score and all metrics in full precision. Exit codes: 0 the
-program is valid, 1 it failed, 2 the input is wrong (one line on standard error).
+program is valid, 1 it failed, 2 the input is wrong (one line on standard error), or the problem's
+own initial program fails.
 """
 
 import contextlib
@@ -19,9 +20,9 @@ import numpy as np
 from engine.arguments import Arguments, execute
 from engine.core import INITIAL, Evaluation, Problem, UserError
 from engine.evaluation import open_pool, rehearsed
-from engine.problem import load_problem, read_program, shipped
+from engine.problem import CHOICE, check_initial_verdict, chosen_problem, read_program
 
-KEYS = ("problem", "problem.path", "data", "metric", "program")
+KEYS = (*CHOICE, "program")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,20 +32,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _evaluate(arguments: Arguments) -> int:
     for argument in arguments.rest:
-        raise UserError(f"unknown argument {argument!r}; valid keys: {_listed(KEYS)}")
+        raise UserError(f"unknown argument {argument!r}; valid keys: {', '.join(KEYS)}")
     given = arguments.options
-    for key, value in given.items():
-        if not value:
-            raise UserError(f"{key}= has no value")
     if "program" not in given:
         raise UserError("program= is missing; give the file to score, program=FILE")
-    if ("problem" in given) == ("problem.path" in given):
-        raise UserError(f"give one of problem=NAME ({_listed(shipped())}) and problem.path=FOLDER")
-    problem = load_problem(
-        _folder(given),
-        data=Path(given["data"]) if "data" in given else None,
-        metric=given.get("metric"),
-    )
+    problem = chosen_problem(given)
     initial = problem.initial_program
     is_initial = given["program"] == INITIAL
     program = (
@@ -55,17 +47,12 @@ def _evaluate(arguments: Arguments) -> int:
         pool.submit(candidate_id="program", program=program)
         _load_scorer(problem)  # while the program's process warms up
         ((_, evaluation),) = pool.completed(timeout=None)
+    if program == problem.initial_program:
+        check_initial_verdict(problem, evaluation)  # else it is the problem that is broken
     sys.stdout.write("\n".join(_lines(problem, evaluation)) + "\n")
     return 0 if evaluation.failure is None else 1
 
 
-def _folder(given: dict[str, str]) -> Path:
-    if "problem.path" in given:
-        return Path(given["problem.path"])
-    known = shipped()
-    if given["problem"] not in known:
-        raise UserError(f"unknown problem {given['problem']!r}; valid problems: {_listed(known)}")
-    return known[given["problem"]]
 
 
 def _load_scorer(problem: Problem) -> None:
@@ -96,10 +83,6 @@ def _lines(problem: Problem, evaluation: Evaluation) -> list[str]:
     for name, text in evaluation.artifacts.items():
         lines += [f"{name}:", *(f"  {line}" for line in text.splitlines())]
     return lines
-
-
-def _listed(names: Sequence[str] | dict[str, Path]) -> str:
-    return ", ".join(names)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from engine.evaluation.verdict import groups
 from engine.evaluation.warmth import warmth_for_all, warmth_for_one
 from engine.evaluation.wire import encode_cases, sealed_input
 from engine.evaluation.zygote_lane import ZygoteLane
+from engine.problem.places import place_of_function
 from engine.scratch import make_scratch, remove_stale
 from engine.timeline import Activity, Timeline
 
@@ -87,7 +88,8 @@ class EvaluatorPool:
         try:
             check_contract([case for stage in problem.stages for case in stage.cases])
         except (TypeError, ValueError) as error:
-            raise UserError(f"{problem.folder / 'evaluator.py'}: {error}") from error
+            where = place_of_function(problem.folder / "evaluator.py", "cases")
+            raise UserError(f"{where}: {error}; mend its contract") from error
         self._change = threading.Condition()
         self._tickets = itertools.count()
         self._awaited: dict[int, str] = {}  # candidates by their tickets

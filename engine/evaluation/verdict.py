@@ -8,6 +8,7 @@ import math
 import re
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from engine.core import SECONDS, Case, Evaluation, Failure, Outputs, Problem, Re
 from engine.evaluation._native import THREAD_LIMIT, Ended, Observation, Outcome
 from engine.evaluation.contract import ContractError, unpack
 from engine.evaluation.wire import RAISED, RETURNED
+from engine.problem.places import place_of_callable, place_of_error
 
 _MESSAGE_CHARACTERS = 300
 _ARTIFACT_CHARACTERS = 2048
@@ -146,18 +148,24 @@ def memory_note(problem: Problem) -> str:
 
 def _metrics(problem: Problem, stage: Stage, outputs: Sequence[Outputs]) -> dict[str, float]:
     """Return what the problem's own code says of the outputs; its ``score`` is finite."""
+    begins = place_of_callable(stage.score, otherwise=problem.folder)
     try:
         metrics = {str(k): float(v) for k, v in stage.score(outputs).items()}
-        score = metrics["score"]
     except Rejected as error:
         raise Failed(Failure.REJECTED, str(error)) from error
     except BaseException as error:  # a bug of the problem must not stop the run
-        _log.exception("the evaluator of %s failed", problem.name)
-        said = f"evaluator: {type(error).__name__}: {error}"
+        _log.debug("the evaluator of %s failed", problem.name, exc_info=True)
+        where = place_of_error(error, problem.folder, otherwise=begins)
+        said = f"evaluator: {type(error).__name__}: {error} ({Path(where).name})"
         raise Failed(Failure.ERROR, said) from error
-    if not math.isfinite(score):
-        raise Failed(Failure.ERROR, f"evaluator: the score is {score}")
+    if not math.isfinite(score := metrics.get("score", math.nan)):
+        lacks = f"the score is {score}" if "score" in metrics else _no_score(metrics)
+        raise Failed(Failure.ERROR, f"evaluator: {lacks} ({Path(begins).name})")
     return metrics
+
+
+def _no_score(metrics: Mapping[str, float]) -> str:
+    return f"there is no metric 'score', only {', '.join(sorted(metrics)) or 'none at all'}"
 
 
 def one_line(text: str) -> str:

@@ -28,11 +28,15 @@ problem sees it. Data files lie beside it or in a folder ``data``.
 A folder ``pool`` beside them may hold programs to begin with (``engine.pool``). They decide no
 score.
 
-`folder` loads one, with `declaration` for ``problem.yaml`` and `fingerprint` for what decides its
-scores. Does not cover: running candidates
-(``engine.evaluation``) and configuration (``engine.config``).
+A folder ``cheats`` may hold programs that try to gain without doing the task. They have to come to
+nothing (``engine.checking``), and decide no score either.
+
+`folder` loads one, with `declaration` for ``problem.yaml``, `initial` for the initial program and
+`fingerprint` for what decides its scores; `places` names lines in messages. Does not cover: running
+candidates (``engine.evaluation``) and configuration (``engine.config``).
 """
 
+from engine.problem.choice import CHOICE, chosen_problem
 from engine.problem.folder import (
     FILES,
     POOL,
@@ -42,3 +46,4 @@ from engine.problem.folder import (
     shipped,
 )
 from engine.problem.initial import read_program
+from engine.problem.initial_verdict import check_initial_verdict

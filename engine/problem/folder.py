@@ -17,6 +17,7 @@ from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
 from engine.problem.initial import INITIAL_FILE, INITIAL_FOLDER, check_entry_point, read_initial
 from engine.problem.peers import find, read_peer
+from engine.problem.places import place_of_error, place_of_function
 
 FILES = ("problem.yaml", "statement.md", INITIAL_FILE, "evaluator.py")
 POOL = "pool"
@@ -71,10 +72,15 @@ def load_problem(folder: Path, *, data: Path | None = None, metric: str | None =
         check_entry_point(folder, initial_program, declared["entry_point"])
     else:
         declared["judge"] = checked_command(folder, judge, initial_program)
+    statement = read(folder / "statement.md").strip()
+    if not statement:
+        raise UserError(
+            f"{folder / 'statement.md'}:1: it is empty; say in it what a program has to do"
+        )
     return Problem(
         name=folder.name,
         folder=folder,
-        statement=read(folder / "statement.md").strip(),
+        statement=statement,
         initial_program=initial_program,
         stages=stages,
         fingerprint=fingerprint(folder, data),
@@ -134,7 +140,7 @@ def _open_evaluator(folder: Path, data: Path | None) -> Any:
     opener = getattr(module, "with_data", None)
     if opener is None and data is not None:
         raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
-    with _said_in_a_line(f"{path}: with_data() failed"):
+    with _said_in_a_line(path, "with_data", "with_data() failed"):
         evaluator = module if opener is None else opener(data)
     for function in ("cases", "score"):
         if not callable(getattr(evaluator, function, None)):
@@ -156,10 +162,12 @@ def _import_evaluator(folder: Path) -> ModuleType:
         _forget(package)
         lost = error.name if isinstance(error, ModuleNotFoundError) else None
         is_neighbour = bool(lost) and (folder / f"{lost}.py").is_file()
-        advice = f"; import it as a neighbour, from .{lost} import ..." if is_neighbour else ""
+        neighbour = f"import it as a neighbour, from .{lost} import ..."
+        advice = neighbour if is_neighbour else "mend it"
+        where = place_of_error(error, folder, otherwise=str(folder / "evaluator.py"))
         raise UserError(
-            f"{folder / 'evaluator.py'} can't be imported: {type(error).__name__}: "
-            f"{one_line(error)}{advice}"
+            f"{where}: evaluator.py can't be imported: {type(error).__name__}: "
+            f"{one_line(error)}; {advice}"
         ) from error
 
 
@@ -175,11 +183,12 @@ def _read_stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
     Raises:
         UserError: they can't be had, or are no stages with cases.
     """
-    with _said_in_a_line(f"{path}: its cases can't be had"):
+    with _said_in_a_line(path, "cases", "its cases can't be had"):
         screens = tuple(evaluator.screens()) if hasattr(evaluator, "screens") else ()
         cases = tuple(evaluator.cases())
     if not all(isinstance(screen, Stage) for screen in screens):
-        raise UserError(f"{path}: screens() must return engine.core.Stage values")
+        where = place_of_function(path, "screens")
+        raise UserError(f"{where}: screens() must return engine.core.Stage values")
     stages = (*screens, Stage(name=FULL, cases=cases, score=evaluator.score))
     for stage in screens:
         name: object = stage.name
@@ -192,16 +201,19 @@ def _read_stages(evaluator: Any, path: Path) -> tuple[Stage, ...]:
         raise UserError(f"{path}: two stages have one name; the last one's is {FULL!r}")
     for stage in stages:
         if not stage.cases or not all(isinstance(case, Case) for case in stage.cases):
-            raise UserError(f"{path}: cases() must return engine.core.Case values, at least one")
+            where = place_of_function(path, "cases")
+            raise UserError(f"{where}: cases() must return engine.core.Case values, at least one")
     return stages
 
 
 @contextmanager
-def _said_in_a_line(what: str) -> Iterator[None]:
-    """Make any error of a problem's code one that the user can read."""
+def _said_in_a_line(path: Path, function: str, what: str) -> Iterator[None]:
+    """Make any error of a function in ``path`` one that the user can read."""
     try:
         yield
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{what}: {type(error).__name__}: {one_line(error)}") from error
+        where = place_of_error(error, path.parent, otherwise=place_of_function(path, function))
+        said = f"{type(error).__name__}: {one_line(error)}"
+        raise UserError(f"{where}: {what}: {said}; mend it") from error

@@ -1,10 +1,12 @@
 """Programs in files: a problem's initial one, and those that a user gives; a file, or a folder."""
 
+import ast
 from pathlib import Path
 
 from engine.core import UserError
 from engine.core.bundle import bundle_of, files_of, is_bundle
 from engine.problem.declaration import read
+from engine.problem.places import place, place_of_key
 from engine.syntax.blocks import outline
 
 INITIAL_FILE = "initial.py"
@@ -58,23 +60,47 @@ def read_program(path: Path, *, initial_program: str) -> str:
 
 
 def check_entry_point(folder: Path, program: str, entry_point: str) -> None:
-    """Raise a `UserError` where an initial program has no file that could define the entry point.
+    """Raise a `UserError` where no line of an initial program could define the entry point.
 
     That of a bundle is ``module.function``, which may have folders: ``search.moves.best``.
     """
-    *module, _ = entry_point.split(".")
-    declared = f"{folder / 'problem.yaml'}: entry_point {entry_point}"
+    *module, function = entry_point.split(".")
+    declared = f"{place_of_key(folder, 'entry_point')}: entry_point {entry_point}"
     if not is_bundle(program):
         if module:
             raise UserError(f"{declared} names a module; give the function alone")
-        return
-    files, path = files_of(program), "/".join(module)
-    if not module:
-        raise UserError(f"{declared} names no module; give module.function, as {_example(files)}")
-    if not {f"{path}.py", f"{path}/__init__.py"} & set(files):
+        path, text = folder / INITIAL_FILE, program
+    else:
+        files, stem = files_of(program), "/".join(module)
+        if not module:
+            raise UserError(
+                f"{declared} names no module; give module.function, as {_example(files)}"
+            )
+        names = [name for name in (f"{stem}.py", f"{stem}/__init__.py") if name in files]
+        if not names:
+            raise UserError(
+                f"{declared} is in no file of {folder / INITIAL_FOLDER}; there is no {stem}.py"
+            )
+        path, text = folder / INITIAL_FOLDER / names[0], files[names[0]]
+    if not {function, "*"} & _bound_names(ast.parse(text)):
         raise UserError(
-            f"{declared} is in no file of {folder / INITIAL_FOLDER}; there is no {path}.py"
+            f"{path}: it defines no function {function!r}, which is the entry_point of "
+            f"{place_of_key(folder, 'entry_point')}; define it, or mend entry_point"
         )
+
+
+def _bound_names(tree: ast.Module) -> set[str]:
+    """Return every name that some line of a program binds; ``*`` if it imports unknown ones."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.alias(name=name, asname=alias):
+                found.add(alias or name)
+    return found
 
 
 def _example(files: dict[str, str]) -> str:
@@ -96,6 +122,10 @@ def _bundle(folder: Path) -> str:
 
 def _check_python(path: Path, text: str) -> None:
     try:
-        compile(text, str(path), "exec")
+        ast.parse(text)
+        compile(text, str(path), "exec")  # sees more, such as a `return` outside a function
     except (SyntaxError, ValueError) as error:  # ValueError: a null character, before 3.12
-        raise UserError(f"{path} does not parse: {error}; mend it") from error
+        line, said = getattr(error, "lineno", None), getattr(error, "msg", error)
+        raise UserError(f"{place(path, line)}: it does not parse: {said}; mend it") from error
+    except (RecursionError, MemoryError) as error:
+        raise UserError(f"{path}: it is nested too deeply to be parsed; flatten it") from error

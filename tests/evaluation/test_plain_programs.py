@@ -94,8 +94,12 @@ def test_printed_output_is_an_artifact(attack: Check, hostile: Hostile) -> None:
     ("count", "failure", "message"),
     [
         (98, Failure.REJECTED, "a count of 98 is not allowed"),
-        (99, Failure.ERROR, "evaluator: ZeroDivisionError: a bug in the evaluator"),
-        (100, Failure.ERROR, "evaluator: the score is nan"),
+        (
+            99,
+            Failure.ERROR,
+            "evaluator: ZeroDivisionError: a bug in the evaluator (evaluator.py:26)",
+        ),
+        (100, Failure.ERROR, "evaluator: the score is nan (evaluator.py:20)"),
     ],
 )
 def test_the_scorer_has_the_last_word(
