@@ -1,6 +1,7 @@
 """Where in a problem's folder something stands or went wrong: ``FILE:LINE``, for messages."""
 
 import ast
+import inspect
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ def place_of_error(error: BaseException, folder: Path, *, otherwise: str) -> str
 
 def place_of_callable(function: Callable[..., Any], *, otherwise: Path) -> str:
     """Return the line where a function begins; ``otherwise`` for what is written in no file."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     return str(otherwise) if code is None else place(Path(code.co_filename), code.co_firstlineno)
 
 

@@ -1,0 +1,61 @@
+"""A problem's ``cheats``: programs that try to gain without doing the task."""
+
+from collections.abc import Iterator
+
+from engine.checking.finding import Finding, doubtful, good, wrong
+from engine.checking.trials import Baseline, Trials
+from engine.core import Failure, Problem
+from engine.problem.places import place_of_callable
+from engine.syntax import read
+
+FOLDER = "cheats"
+_AGAIN = 3
+_NEVER_BEGAN = ("SyntaxError", "IndentationError", "defines no function")
+
+
+def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterator[Finding]:
+    """Run every cheat: each has to fail, or to be no better than the initial program."""
+    folder = problem.folder / FOLDER
+    files = sorted(folder.glob("*.py"))
+    harmless = []
+    for file in files:
+        text = file.read_text(encoding="utf-8", errors="surrogateescape")
+        evaluation = trials.run(text).evaluation
+        if baseline.gains(evaluation.score) and _gains_again(text, trials, baseline):
+            yield wrong(
+                "cheats",
+                f"it scores {evaluation.score!r}, better than the initial program's "
+                f"{baseline.best!r}",
+                where=str(file),
+                remedy="find what it makes use of, and refuse that in "
+                f"{place_of_callable(problem.score, otherwise=folder)}",
+            )
+        elif read(text) is None or _never_began(evaluation.failure, evaluation.message):
+            yield doubtful(
+                "cheats",
+                f"it tried nothing: {evaluation.message}",
+                where=str(file),
+                remedy="mend it, so that it fails for another reason",
+            )
+        else:
+            harmless.append(file.stem)
+    if not files:
+        yield doubtful(
+            "cheats",
+            "there are none",
+            where=str(folder),
+            remedy="add programs that try to gain without doing the task; python -m engine.new "
+            "makes some to begin with",
+        )
+    elif harmless:
+        yield good("cheats", f"nothing is gained by {', '.join(harmless)}")
+
+
+def _gains_again(text: str, trials: Trials, baseline: Baseline) -> bool:
+    """Return whether a gain was no luck, as it may be where time counts."""
+    again = (trials.run(text).evaluation.score for _ in range(_AGAIN))
+    return all(map(baseline.gains, again))
+
+
+def _never_began(failure: Failure | None, message: str) -> bool:
+    return failure is Failure.ERROR and any(each in message for each in _NEVER_BEGAN)
