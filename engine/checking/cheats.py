@@ -21,7 +21,7 @@ def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterat
     for file in files:
         text = file.read_text(encoding="utf-8", errors="surrogateescape")
         evaluation = trials.run(text).evaluation
-        if baseline.gains(evaluation.score) and _gains_again(text, trials, baseline):
+        if baseline.gains(evaluation.score) and _gains_again(problem, text, trials, baseline):
             yield wrong(
                 "cheats",
                 f"it scores {evaluation.score!r}, better than the initial program's "
@@ -51,10 +51,14 @@ def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterat
         yield good("cheats", f"nothing is gained by {', '.join(harmless)}")
 
 
-def _gains_again(text: str, trials: Trials, baseline: Baseline) -> bool:
-    """Return whether a gain was no luck, as it may be where time counts."""
-    again = (trials.run(text).evaluation.score for _ in range(_AGAIN))
-    return all(map(baseline.gains, again))
+def _gains_again(problem: Problem, text: str, trials: Trials, baseline: Baseline) -> bool:
+    """Return whether a gain was no luck, as it may be where time counts and the machine is busy."""
+    for _ in range(_AGAIN):
+        initial = trials.run(problem.initial_program).evaluation.score
+        baseline = baseline if initial is None else baseline.with_score(initial)
+        if not baseline.gains(trials.run(text).evaluation.score):
+            return False
+    return True
 
 
 def _never_began(failure: Failure | None, message: str) -> bool:

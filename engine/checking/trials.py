@@ -48,6 +48,10 @@ class Baseline:
         """The largest score less the smallest."""
         return max(self.scores) - min(self.scores)
 
+    def with_score(self, score: float) -> Self:
+        """Return a baseline that knows one more of its scores."""
+        return replace(self, scores=(*self.scores, score))
+
     def gains(self, score: float | None) -> bool:
         """Return whether a score is better than the initial program's, beyond its noise."""
         better = score is not None and self.direction.better(score, than=self.best)

@@ -95,6 +95,7 @@ def test_it_covers_an_import_in_a_function(project: Path, folder: Path) -> None:
         ("table.csv", True),
         ("data/more/table.csv", True),
         ("pool/another.py", False),
+        ("cheats/constant.py", False),
         ("runs/run.db", False),
         ("parts/unused.py", False),
         (".cases.py.swp", False),
