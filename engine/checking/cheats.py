@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from engine.checking.finding import Finding, doubtful, good, wrong
-from engine.checking.trials import Baseline, Trials
+from engine.checking.trials import Baseline, Trials, place_of_score
 from engine.core import Failure, Problem
-from engine.problem.places import place_of_callable
 from engine.syntax import read
 
 FOLDER = "cheats"
@@ -27,8 +26,7 @@ def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterat
                 f"it scores {evaluation.score!r}, better than the initial program's "
                 f"{baseline.best!r}",
                 where=str(file),
-                remedy="find what it makes use of, and refuse that in "
-                f"{place_of_callable(problem.score, otherwise=folder)}",
+                remedy=f"find what it makes use of, and refuse that in {place_of_score(problem)}",
             )
         elif read(text) is None or _never_began(evaluation.failure, evaluation.message):
             yield doubtful(

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from engine.checking.finding import Finding, doubtful, good, wrong
-from engine.checking.trials import Baseline, copied
+from engine.checking.trials import Baseline, copied, place_of_score
 from engine.core import Array, ArraySpec, Outputs, Problem, Rejected
-from engine.problem.places import place_of_callable, place_of_error
+from engine.problem.places import place_of_error
 
 Fill = Callable[[Array, ArraySpec], Array | None]
 """Returns what to put in place of an array; None to leave it as it is."""
@@ -35,7 +35,7 @@ class Scored:
 
 def scored(problem: Problem, outputs: Sequence[Outputs]) -> Scored:
     """Return what the full evaluation makes of ``outputs``, of which it gets a copy."""
-    begins = place_of_callable(problem.score, otherwise=problem.folder)
+    begins = place_of_score(problem)
     try:
         with np.errstate(all="ignore"):  # these are numbers that nobody would return
             score = float(problem.score(copied(outputs))["score"])
@@ -104,7 +104,7 @@ def check_constants(
     problem: Problem, outputs: Sequence[Outputs], baseline: Baseline
 ) -> Iterator[Finding]:
     """Say whether constants, or the initial program's answers shuffled, are worth anything."""
-    where = place_of_callable(problem.score, otherwise=problem.folder)
+    where = place_of_score(problem)
     tried, gained = [], False
     for name, fill in (*_CONSTANTS.items(), ("the initial program's answers shuffled", _shuffled)):
         given = filled(problem, outputs, fill)
@@ -167,7 +167,7 @@ def check_claims(
 
 
 def _claim(problem: Problem, outputs: Sequence[Outputs], baseline: Baseline, name: str) -> Finding:
-    where = place_of_callable(problem.score, otherwise=problem.folder)
+    where = place_of_score(problem)
     remedy = f"compute {name!r} in score() from the other outputs, and don't read it"
     for how, change in _MUCH.items():
         score = scored(problem, _with(outputs, name, change)).score

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from engine.checking.finding import Finding, doubtful, good
-from engine.checking.trials import Baseline, Trial, same
+from engine.checking.trials import Baseline, Trial, place_of_score, same
 from engine.core import Problem
-from engine.problem.places import place_of_callable, place_of_function, place_of_key
+from engine.problem.places import place_of_function, place_of_key
 
 _NEAR = 0.5
 """Share of a limit beyond which a child that needs a little more fails."""
@@ -22,13 +22,12 @@ def check_noise(problem: Problem, trials: Sequence[Trial], baseline: Baseline) -
         f"({100 * relative:.2g} % of its score)"
     )
     answers = [each.outputs for each in trials]
-    if problem.judge is None and all(same(answers[0], each) for each in answers[1:]):
-        return doubtful(
-            "noise",
-            f"{said}, though its answers are the same",
-            where=place_of_callable(problem.score, otherwise=problem.folder),
-            remedy="smaller gains mean nothing; score more cases, or longer ones if time counts",
-        )
+    remedy = "smaller gains mean nothing; score more cases, or longer ones if time counts"
+    if problem.judge is not None:
+        return doubtful("noise", said, where=place_of_score(problem), remedy=remedy)
+    if all(same(answers[0], each) for each in answers[1:]):
+        said = f"{said}, though its answers are the same"
+        return doubtful("noise", said, where=place_of_score(problem), remedy=remedy)
     return doubtful(
         "noise",
         f"{said}; its answers differ",

@@ -9,8 +9,8 @@ import numpy as np
 
 from engine.checking.finding import Finding, good, wrong
 from engine.checking.outputs import Scored, constant, filled, scored
+from engine.checking.trials import place_of_score
 from engine.core import Outputs, Problem
-from engine.problem.places import place_of_callable
 
 _THREADS = 4
 _SLOW_SECONDS = 5.0
@@ -38,7 +38,7 @@ def check_state(problem: Problem, outputs: Sequence[Outputs]) -> Iterator[Findin
             yield wrong(
                 "state",
                 f"the same outputs score {_said(first)}, and {when} {_said(verdict)}",
-                where=place_of_callable(problem.score, otherwise=problem.folder),
+                where=place_of_score(problem),
                 remedy="let score() depend on its argument alone: no globals, seeded generators",
             )
             return

@@ -93,7 +93,7 @@ def check_known(problem: Problem, baseline: Baseline) -> Iterator[Finding]:
         yield doubtful(
             "target",
             "there is none",
-            where=str(problem.folder / "problem.yaml"),
+            where=place_of_key(problem.folder, "target"),
             remedy="add 'target: SCORE', a score worth reaching",
         )
     elif known and any(better(each, than=target) for each in known):

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.core import SECONDS, Direction, Evaluation, Outputs, Problem, Score, UserError
 from engine.evaluation import EvaluatorPool
+from engine.problem.places import place_of_callable
 
 _ROUNDING = 1e-9
 """Relative difference up to which two scores are one."""
@@ -122,6 +123,13 @@ class Trials:
             return score(outputs)
 
         return recording
+
+
+def place_of_score(problem: Problem) -> str:
+    """Return where a problem's score is computed: the line of a function, or a judge's folder."""
+    if problem.judge is not None:
+        return str(problem.folder)
+    return place_of_callable(problem.score, otherwise=problem.folder)
 
 
 def copied(outputs: Sequence[Outputs]) -> tuple[Outputs, ...]:

@@ -74,8 +74,10 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
 
 
 def place_of_key(folder: Path, key: str) -> str:
-    """Return the line of ``key`` in the folder's ``problem.yaml``, or that file alone."""
+    """Return the line of ``key`` in the folder's ``problem.yaml``, that file, or the folder."""
     path = folder / "problem.yaml"
+    if not path.is_file():  # of another system, which declares it elsewhere
+        return str(folder)
     try:
         lines = lines_of_keys(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from engine.checking.texts import (
     check_statement,
 )
 from engine.checking.trials import Baseline, Trial
-from engine.core import Direction, Evaluation
+from engine.core import JUDGED, Direction, Evaluation, Judge, JudgeKind
 from engine.problem import load_problem
 
 BASELINE = Baseline(direction=Direction.MAXIMISE, scores=(3.0,))
@@ -132,6 +133,20 @@ def test_noise_of_the_program_and_of_the_score(made: MakeProblem) -> None:
     of_program = check_noise(problem, [trial(3.0), trial(2.0, answer=1)], noisy)
     assert "its answers differ" in of_program.message
     assert of_program.where.endswith("initial.py:4")
+
+
+def test_noise_of_a_judge_is_told_without_a_line(made: MakeProblem) -> None:
+    problem = replace(made(), judge=Judge(kind=JudgeKind.COMMAND), stages=JUDGED)
+    (problem.folder / "problem.yaml").unlink()
+    noisy = Baseline(direction=Direction.MAXIMISE, scores=(3.0, 2.0))
+    found = [
+        check_noise(problem, [trial(3.0), trial(2.0)], noisy),
+        check_speed(problem, [trial(seconds=1.9)], first_seconds=6.0),
+        *check_known(replace(problem, target=None), noisy),
+    ]
+    assert [each.level for each in found] == [Level.WARNING] * 3
+    assert {each.where for each in found} == {str(problem.folder)}
+    assert "answers" not in found[0].message
 
 
 @pytest.mark.parametrize(("seconds", "level"), [(0.5, Level.OK), (1.5, Level.WARNING)])
