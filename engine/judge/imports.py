@@ -123,7 +123,8 @@ class Imports:
         try:
             _fill(module, path, told, self._link, self._notes)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise WireError(f"a program's description is malformed: {error}") from error
+            self._link.lost = f"a program's description is malformed: {error}"
+            raise WireError(self._link.lost) from error
 
     def _is_trusted(self, path: str) -> bool:
         real = Path(path).resolve()

@@ -19,9 +19,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from engine.judge.frames import Channel, Closed
-from engine.judge.proxies import Remote, RemoteType, raised, stand_in_type
+from engine.judge.proxies import RemoteType, number_of, raised, stand_in, stand_in_type
 from engine.judge.values import WireError, decode, encode
 
+_BY_OWNER = ("method", "special")
 MOST_TYPES = 10_000
 """Types of the other side that have stand-ins."""
 
@@ -127,11 +128,23 @@ class Link:
             if kind == "ask":
                 self._answer(answered, body, blobs)
             elif answered == number:
+                answer = self._answered(body, blobs)
                 if kind == "raised":
-                    error = raised(self._decoded(body, blobs))
+                    error = raised(answer)
                     self.first_raised = self.first_raised or f"{type(error).__name__}: {error}"
                     raise error
-                return self._decoded(body, blobs)
+                is_told = self.local_attributes and operation in _BY_OWNER
+                return answer[1] if is_told else answer
+
+    def _answered(self, body: Any, blobs: list[memoryview]) -> Any:
+        try:
+            return self._decoded(body, blobs)
+        except WireError as error:  # it sends what none of ours does
+            self._lose(error)
+            raise
+
+    def _tells_owner(self, operation: str) -> bool:
+        return not self.local_attributes and operation in _BY_OWNER
 
     # Answering.
 
@@ -153,6 +166,8 @@ class Link:
             if type(values) is not list:
                 raise WireError("a request has no values")
             answer = self._manners.perform(operation, *values)
+            if self._tells_owner(operation):  # whose attributes may be others now
+                answer = [values[0], answer]
             self._send("done", number, answer)
         except Closed:
             raise
@@ -197,8 +212,8 @@ class Link:
 
     def export(self, value: object, encode: Callable[[object], Any]) -> Any:
         """Return the reference to an object: this side's own, or the other's coming home."""
-        stand_in = getattr(value, "_brood_remote", value)  # of a function that stands for one
-        home = Remote.number_of(stand_in, self)
+        own = getattr(value, "_brood_remote", value)  # of a function that stands for one
+        home = number_of(own, self)
         if home is not None:
             return {"w": home}
         attributes = self._manners.attributes(value)
@@ -226,12 +241,12 @@ class Link:
             raise WireError("a reference has no number")
         if "type" in payload:
             self._meet(number, *payload["type"])
-        stand_in = self._others[number]
+        found = self._others[number]
         if "has" in payload and self.local_attributes:
             for name, tree in dict.items(payload["has"]):
-                if not isinstance(stand_in, type):
-                    stand_in.__dict__[name] = decode(tree)
-        return stand_in
+                if not isinstance(found, type):
+                    found.__dict__[name] = decode(tree)
+        return found
 
     def _number(self, value: object) -> int:
         number = self._tokens.get(id(value))
@@ -253,4 +268,4 @@ class Link:
             self._types[kind] = stand_in_type(self, kind, name, dunders)
             self._others[kind] = self._types[kind]
         if number != kind:
-            self._others[number] = Remote.make(self._types[kind], self, number)
+            self._others[number] = stand_in(self._types[kind], self, number)

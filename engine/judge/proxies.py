@@ -88,24 +88,6 @@ class Remote:
 
     _brood_link: ClassVar["Link"]
 
-    @staticmethod
-    def make(kind: RemoteType, link: "Link", number: int) -> Any:
-        """Return a new stand-in."""
-        made: Any = object.__new__(kind)  # type: ignore[arg-type]  # its own call asks over there
-        made.__dict__["_brood_number"] = number
-        return made
-
-    @staticmethod
-    def number_of(value: object, link: "Link") -> int | None:
-        """Return the number of a stand-in of this link's other side; None for anything else."""
-        if isinstance(value, RemoteType):
-            return value._number if value._link is link else None
-        kind: type = type(value)
-        if isinstance(kind, RemoteType) and kind._link is link:
-            number: int = value.__dict__["_brood_number"]
-            return number
-        return None
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("__", "_brood")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -123,6 +105,24 @@ class Remote:
 
     def __reduce__(self) -> Any:
         raise TypeError(f"a {type(self).__name__} of the other process can't be pickled")
+
+
+def stand_in(kind: RemoteType, link: "Link", number: int) -> Any:
+    """Return a new stand-in of an object, by its type's and its number."""
+    made: Any = object.__new__(kind)  # type: ignore[arg-type]  # its own call asks over there
+    made.__dict__["_brood_number"] = number
+    return made
+
+
+def number_of(value: object, link: "Link") -> int | None:
+    """Return the number of a stand-in of this link's other side; None for anything else."""
+    if isinstance(value, RemoteType):
+        return value._number if value._link is link else None
+    kind: type = type(value)
+    if isinstance(kind, RemoteType) and kind._link is link:
+        number: int = value.__dict__["_brood_number"]
+        return number
+    return None
 
 
 def stand_in_type(link: "Link", number: int, name: str, dunders: Sequence[Any]) -> RemoteType:

@@ -102,9 +102,8 @@ def _traceback(error: BaseException) -> str:
 
 def _check(verdict: dict[str, Any], link: Link, notes: Notes, setup: Setup) -> None:
     """Refuse the score if the candidate's process is lost, and take in what it has to tell."""
-    artifacts = verdict["artifacts"]
     state: Any = None
-    if link.lost is None:
+    if link.lost is None and setup.is_rehearsal:
         try:
             state = link.ask("state")
         except Exception as error:  # the candidate's side can do and send anything
@@ -119,7 +118,7 @@ def _check(verdict: dict[str, Any], link: Link, notes: Notes, setup: Setup) -> N
     if link.first_raised:
         notes.refusal(f"apart from the evaluator the program raises {link.first_raised}")
     if notes.reasons:
-        artifacts[DOUBTS] = "; ".join(notes.reasons)
+        verdict["artifacts"][DOUBTS] = "; ".join(notes.reasons)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,17 @@ import engine
 from engine.judge.setup import Setup
 
 ROOT = str(Path(engine.__file__).parents[1])
-SECONDS = 120
+SECONDS = 20
 
 
 def judge(
-    setup: Setup, program: str, scratch: Path, *, split: bool = True, suffix: str = ".py"
+    setup: Setup,
+    program: str,
+    scratch: Path,
+    *,
+    split: bool = True,
+    suffix: str = ".py",
+    other: list[str] | None = None,
 ) -> dict[str, Any]:
     """Return the referee's JSON object for a program.
 
@@ -28,6 +34,7 @@ def judge(
         scratch: a folder that both may write to.
         split: whether the program has a process of its own.
         suffix: of the program's file.
+        other: the command of the program's process; None for the candidate's own.
     """
     path = scratch / "program" / f"program{suffix}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,12 +47,12 @@ def judge(
     command = [sys.executable, "-P", "-m", "engine.judge.referee", setup.to_json(), str(path)]
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        other = None
+        candidate = None
         if split:
             command.append(str(ours.fileno()))
-            other = subprocess.Popen(
+            candidate = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "engine.judge.candidate"),
+                    *(other or (sys.executable, "-P", "-m", "engine.judge.candidate")),
                     str(theirs.fileno()),
                 ],
                 pass_fds=[theirs.fileno()],
@@ -67,7 +74,7 @@ def judge(
     try:
         output, errors = referee.communicate(timeout=SECONDS)
     finally:
-        for process in filter(None, (referee, other)):
+        for process in filter(None, (referee, candidate)):
             process.kill()
             process.wait()
     assert referee.returncode == 0, errors[-2000:]
