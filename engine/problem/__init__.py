@@ -1,7 +1,7 @@
 """A problem, loaded from its folder.
 
 A problem is a folder; copying one and changing its files makes a new problem, with no change
-anywhere else. It holds four files:
+anywhere else. It holds four files, or three where a command judges its programs:
 
 ``problem.yaml``
     ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
@@ -13,13 +13,20 @@ anywhere else. It holds four files:
 ``statement.md``
     The task in words, as the model is to read it.
 ``initial.py``
-    The first candidate.
+    The first candidate. A folder ``initial`` instead holds one of several files, or of another
+    language; ``entry_point`` is ``module.function`` then. Evolve blocks in it say what may change
+    (``engine.syntax.blocks``).
 ``evaluator.py``
     Trusted code with two functions: ``cases() -> Sequence[Case]`` and
     ``score(outputs) -> Mapping[str, float]``, which has the metric ``score``; optionally
     ``screens() -> Sequence[Stage]``, the cheap stages in front of these. A problem that can read
     data of the user's has one function instead, ``with_data(path: Path | None)``, which returns
     an object with those two or three; None stands for the data that come with the problem.
+
+``command`` in ``problem.yaml``, a list of words, takes the place of ``evaluator.py`` and
+``entry_point``: it is run on the folder with a candidate's files, and prints a JSON object whose
+``score``, or whose number that ``metric`` names, is the score. Its ``limits`` may have
+``processes`` and ``scratch_mb`` too.
 
 It may hold further modules and data, which go where the folder goes. The folder is a package:
 ``evaluator.py`` imports its neighbour ``cases.py`` by ``from .cases import ...``, and no other

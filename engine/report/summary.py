@@ -192,11 +192,11 @@ def write_results(
     if summary["learning"] is not None:
         summary["learning"]["probe"] = _probed(folder / PROBE)
     write_whole(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    _write_program(folder, history.program_of(summary["best_candidate"]))
+    write_program(folder, history.program_of(summary["best_candidate"]))
     return summary
 
 
-def _write_program(folder: Path, program: str) -> None:
+def write_program(folder: Path, program: str) -> None:
     """Write a program to ``best.py``; one of named files into the folder ``best``."""
     if not is_bundle(program):
         write_whole(folder / "best.py", program)

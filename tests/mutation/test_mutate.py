@@ -60,7 +60,9 @@ def signatures(tree: ast.Module) -> list[tuple[str, list[str]]]:
     ]
 
 
-@pytest.mark.parametrize("problem", sorted(shipped()))
+@pytest.mark.parametrize(
+    "problem", [name for name, folder in shipped().items() if (folder / "initial.py").exists()]
+)
 def test_a_mutated_program_is_another_one_with_the_same_imports_and_functions(
     problem: str,
 ) -> None:

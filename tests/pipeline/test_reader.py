@@ -114,9 +114,10 @@ def reader(parts: dict[str, Any], *, longest: int = 1000, novelty: float | None 
         (FIRST, 0.95, Refusal.UNCHANGED),  # said by the first rule that it breaks
         (OTHER.replace("abs", "nothing"), 0.95, Refusal.UNDEFINED),
         ("", 0.95, Refusal.UNPARSED),
+        (OTHER + "# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\n", None, Refusal.OUTSIDE),
         (OTHER + "#" * 1000, 0.95, Refusal.LONG),
     ],
-    ids=["other", "copy", "other-novel", "copy-novel", "same", "name", "nothing", "long"],
+    ids=["other", "copy", "other-novel", "copy-novel", "same", "name", "nothing", "fixed", "long"],
 )
 def test_a_child_is_refused_by_the_first_rule_that_it_breaks(
     parts: dict[str, Any], text: str, novelty: float | None, refusal: Refusal | None
