@@ -11,9 +11,10 @@ from typing import Any
 
 from scipy import stats
 
-from bench.figures import holm, median_interval, paired
+from bench.figures import holm, paired
 from bench.methods import BASELINE
 from engine.core import Direction
+from engine.report.analysis.figures import median_interval
 
 Run = dict[str, Any]
 """The figures of one run, as ``bench.search.figures`` returns them."""

@@ -41,12 +41,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.figures import holm, median_interval, paired
+from bench.figures import holm, paired
 from bench.options import model_arguments, number, read_options
 from engine.core import INITIAL, Direction, Problem, UserError
 from engine.probe import PROBE, compared
 from engine.problem import load_problem, shipped
 from engine.report.analysis import RunRecord, read_runs
+from engine.report.analysis.figures import median_interval
 
 DEFAULTS = {
     "problems": "signal,circle_packing,first_autocorr",

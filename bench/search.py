@@ -7,7 +7,7 @@ cache. ``mutation`` asks no model: it is the null hypothesis that the others hav
 Reported for each problem and method:
 
 - the median of the runs' best scores, with a distribution-free interval and its confidence
-  (``bench.figures.median_interval``; of five seeds, their range has 0.94);
+  (``engine.report.analysis.figures.median_interval``; of five seeds, their range has 0.94);
 - the mean over the seeds of the method's rank among all methods, 1 for the best, ties shared;
 - ``better_than_baseline``: the best scores' differences from those of ``one-island``, the plainest
   search, with the same seed, above 0 for better: their mean, its 95 % t interval, Wilcoxon's

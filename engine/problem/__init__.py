@@ -48,6 +48,7 @@ from engine.problem.folder import (
     FILES,
     POOL,
     load_problem,
+    read_aims,
     read_direction,
     read_features,
     shipped,

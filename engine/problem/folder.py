@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from engine.core import JUDGED, Case, Direction, Feature, Problem, Stage, UserError
+from engine.core import JUDGED, Case, Direction, Feature, KnownScore, Problem, Stage, UserError
 from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
@@ -127,6 +127,21 @@ def read_features(folder: Path) -> tuple[Feature, ...]:
         return ()
     features: tuple[Feature, ...] = read_declaration(folder / "problem.yaml")["features"]
     return features
+
+
+def read_aims(folder: Path) -> tuple[tuple[KnownScore, ...], float | None]:
+    """Return the published scores and the target that the problem in ``folder`` declares.
+
+    A folder without ``problem.yaml`` declares none.
+
+    Raises:
+        UserError: its declaration is not complete.
+    """
+    path = folder / "problem.yaml"
+    if not path.is_file():
+        return (), None
+    declared = read_declaration(path)
+    return declared["known_scores"], declared["target"]
 
 
 def _open_evaluator(folder: Path, data: Path | None) -> Any:

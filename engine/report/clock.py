@@ -1,7 +1,7 @@
 """Who used a run's wall-clock time: the shares of a timeline.
 
-Covers: how long the model and the evaluators were busy, together and alone, and what they waited
-for.
+Covers: how long the model and the evaluators were busy, together and alone, what they waited for,
+and when.
 """
 
 from collections import Counter
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.timeline import EVALUATORS, MODEL, OPENED, Activity, read_events
 
@@ -66,6 +67,55 @@ def clock_use(timeline: Path) -> dict[str, Any] | None:
         ],
         **_shares(_overlap(work), "neither", total),
     }
+
+
+def busy_over_time(timeline: Path, *, bins: int) -> list[dict[str, float]]:
+    """Return, for spans of equal length, the shares in which the model and evaluators were busy.
+
+    ``since`` and ``until`` are seconds on the timeline; ``evaluators`` is the mean over all that
+    the timeline has. Empty if it spans no time or is missing.
+
+    Raises:
+        UserError: the file can't be read.
+    """
+    if not timeline.exists():
+        return []
+    spans: dict[int, list[tuple[int, int]]] = {}  # start and end in us, by thread
+    evaluators: set[int] = set()
+    total = 0
+    for event in read_events(timeline):
+        total = max(total, event.ts + event.dur)
+        if event.tid != MODEL:
+            evaluators.add(event.tid)
+        if event.ph == "X" and event.name in (Activity.STEP, Activity.EVALUATE):
+            spans.setdefault(event.tid, []).append((event.ts, event.ts + event.dur))
+    if not total:
+        return []
+    edges = np.linspace(0, total, bins + 1)
+    busy = {tid: _busy(of_thread, edges) for tid, of_thread in spans.items()}
+    nothing = np.zeros(bins)
+    model = busy.pop(MODEL, nothing)
+    evaluating = sum(busy.values(), nothing) / max(1, len(evaluators))
+    return [
+        {"since": since / 1e6, "until": until / 1e6, "model": share, "evaluators": of_evaluators}
+        for since, until, share, of_evaluators in zip(
+            edges[:-1].tolist(),
+            edges[1:].tolist(),
+            model.tolist(),
+            evaluating.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _busy(spans: Sequence[tuple[int, int]], edges: NDArray[Any]) -> NDArray[Any]:
+    """Return the share of the time between each two edges that spans of one thread fill."""
+    # The spans of a thread follow each other, so what they filled until a time is a broken line.
+    filled = np.cumsum([0, *(end - start for start, end in spans)])
+    times = np.array(spans).ravel()
+    until = np.interp(edges, times, np.repeat(filled, 2)[1:-1])
+    shares: NDArray[Any] = np.diff(until) / np.diff(edges)
+    return shares
 
 
 def _shares(us: Mapping[str, int], rest: str, total: int) -> dict[str, float]:

@@ -210,15 +210,17 @@ def write_program(folder: Path, program: str) -> None:
         write_whole(path, text)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file in one step: at ``path`` is either the old file or the whole new one.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file in one step: at ``path`` is either the old file or the whole new one.
+
+    Text is written as UTF-8.
 
     Raises:
         UserError: it can't be written; the message names it.
     """
     partial = path.with_name(f".{path.name[:_MOST_OF_NAME]}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
         partial.replace(path)
     except OSError as error:
         raise UserError(f"{path} can't be written: {error.strerror}") from error

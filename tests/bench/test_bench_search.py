@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from bench.comparison import BySeed, compared, ranks, summary, table
-from bench.figures import holm, median_interval
+from bench.figures import holm
 from bench.methods import BASELINE, METHODS
 from bench.search import DEFAULTS, Job, jobs_of
 from engine.core import Direction, UserError
+from engine.report.analysis.figures import median_interval
 
 MAXIMISE, MINIMISE = Direction.MAXIMISE, Direction.MINIMISE
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import rich.table
 from rich.console import Console
 from rich.text import Text
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 Key = TypeVar("Key", int, str, tuple[Any, ...])
 Value = TypeVar("Value")
@@ -94,3 +94,22 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
     """
     interval = binomtest(hits, trials).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
+
+
+def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> dict[str, float]:
+    """Return the median with a confidence interval between two of the values, and its confidence.
+
+    The interval from the k-th smallest to the k-th largest of n values holds the median of their
+    distribution, whatever that is, with probability 1 - 2 P(Bin(n, 1/2) < k), or more if values can
+    be equal (David and Nagaraja, Order Statistics, section 7.1). It is the narrowest that has
+    ``confidence``; with fewer than 6 values none has 0.95, and it is all of their range.
+    """
+    ordered, n = sorted(values), len(values)
+    outside = [2 * float(binom.cdf(k - 1, n, 0.5)) for k in range(1, (n + 1) // 2 + 1)]
+    k = max((k for k, share in enumerate(outside, start=1) if share <= 1 - confidence), default=1)
+    return {
+        "median": statistics.median(ordered),
+        "low": ordered[k - 1],
+        "high": ordered[n - k],
+        "confidence": max(0.0, 1 - outside[k - 1]),
+    }

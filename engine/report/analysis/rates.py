@@ -61,15 +61,10 @@ def _rates(
     return Table(title=title, rows=rows, note=_NOTE)
 
 
-def _rate(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return what came of a group of children, at least one, as figures."""
+def rate(trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return what became of a group of children, at least one, as counts and a rate."""
     children, improved = len(trials), sum(each.is_better for each in trials)
     low, high = wilson(improved, children)
-    distances = [
-        program_distance(each.child.program.text, each.parent_program)
-        for each in trials
-        if each.child.program is not None
-    ]
     return {
         "children": children,
         "evaluated": sum(each.verdict is not None for each in trials),
@@ -79,6 +74,19 @@ def _rate(trials: Sequence[Trial]) -> dict[str, Any]:
         "from": Share(low),
         "to": Share(high),
         "new_bests": sum(each.is_best for each in trials),
+    }
+
+
+def _rate(trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return `rate`, and what the children gained and cost, and how far they went."""
+    distances = [
+        program_distance(each.child.program.text, each.parent_program)
+        for each in trials
+        if each.child.program is not None
+    ]
+    children = len(trials)
+    return {
+        **rate(trials),
         "median_gain": median([each.gain for each in trials if each.gain is not None]),
         "median_distance": median(distances),
         "tokens": sum(each.child.generated_tokens for each in trials) / children,

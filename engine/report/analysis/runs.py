@@ -81,9 +81,11 @@ class RunRecord:
         history: what the log adds up to.
         trials: every child, in the order they were generated.
         totals: what had been used when each candidate's verdict came, the initial one's among them.
+        at: wall seconds of all sessions when an event was recorded, by its kind and subject.
         bests: the scores that were better than everything before, by candidate id.
         end: what was used in all.
         features: of its islands' archives; None for a run without.
+        folder: where it lies; None for a log that was not read from one.
     """
 
     name: str
@@ -91,9 +93,11 @@ class RunRecord:
     history: RunHistory
     trials: Sequence[Trial]
     totals: Mapping[str, Totals]
+    at: Mapping[tuple[str, str], float]
     bests: Mapping[str, float]
     end: Totals
     features: tuple[Feature, ...] | None
+    folder: Path | None = None
 
 
 def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
@@ -127,15 +131,17 @@ def record_of(
     direction: Direction,
     events: Iterable[Recorded],
     declared: Sequence[Feature] = (),
+    folder: Path | None = None,
 ) -> RunRecord:
     """Return a run as it stands in its log.
 
     Args:
-        name: the folder.
+        name: of the run, as people are shown it.
         settings: the run's.
         direction: of the problem's score.
         events: the log.
         declared: the features that the problem names, for a run with an archive of them.
+        folder: where it lies, if anywhere.
 
     Raises:
         UserError: the events do not fit together, or the problem names no features and should.
@@ -143,8 +149,10 @@ def record_of(
     history = RunHistory(direction=direction)
     account = Account(settings.budget, history)
     totals: dict[str, Totals] = {}
+    at: dict[tuple[str, str], float] = {}
     bests: dict[str, float] = {}
     for event in follow(events, history, name=name):
+        at[event.KIND, event.subject] = history.wall_seconds
         if isinstance(event, Verdict):
             totals[event.candidate] = _totals(account, history)
             if history.best is event and event.score is not None:
@@ -155,6 +163,7 @@ def record_of(
         history=history,
         trials=tuple(_trial(child, history, bests) for child in history.children.values()),
         totals=totals,
+        at=at,
         bests=bests,
         end=_totals(account, history),
         features=dimensions(
@@ -162,6 +171,7 @@ def record_of(
             initial_program=history.program_of(INITIAL),
             declared=declared,
         ),
+        folder=folder,
     )
 
 
@@ -176,6 +186,7 @@ def _read(folder: Path) -> RunRecord:
         direction=read_direction(problem),
         events=events,
         declared=read_features(problem),
+        folder=folder,
     )
 
 
