@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.report.clock import clock_use
+from engine.report.clock import busy_over_time, clock_use
 from engine.timeline import TIMELINE, Activity, Timeline
 
 NEVER = 3600.0
@@ -160,3 +160,21 @@ def test_shares_of_random_spans_equal_brute_force(
     assert [each["busy"] for each in use["evaluators"]] == pytest.approx(
         list((doing[1:] != "").mean(axis=1)), abs=1e-12
     )
+
+
+@pytest.mark.parametrize("bins", [1, 7, 100])
+def test_what_was_busy_when_adds_up_to_the_shares_of_the_whole(path: Path, bins: int) -> None:
+    whole, parts = clock_use(path), busy_over_time(path, bins=bins)
+    assert whole is not None and len(parts) == bins
+    assert parts[0]["since"] == 0 and parts[-1]["until"] == pytest.approx(whole["seconds"])
+    mean = {name: sum(part[name] for part in parts) / bins for name in ("model", "evaluators")}
+    assert mean["model"] == pytest.approx(whole["model"]["busy"])
+    each = [evaluator["busy"] for evaluator in whole["evaluators"]]
+    assert mean["evaluators"] == pytest.approx(sum(each) / len(each))
+
+
+def test_parts_of_the_time_are_those_of_the_picture(path: Path) -> None:
+    parts = busy_over_time(path, bins=10)
+    assert [round(part["model"], 6) for part in parts[:5]] == [0, 1, 1, 0, 0.5]
+    assert [round(3 * part["evaluators"], 6) for part in parts[:5]] == [0, 0.5, 2, 1.5, 0.8]
+    assert busy_over_time(path.parent / "none", bins=10) == []

@@ -100,7 +100,7 @@ def _figure(
                 "x:Q",
                 title=title,
                 scale=alt.Scale(domain=[0, most / divisor or 1], nice=False),
-                axis=alt.Axis(format="~s" if most / divisor >= _THOUSANDS else ",", tickCount=8),
+                axis=alt.Axis(format="~s" if most / divisor >= _THOUSANDS else ",f", tickCount=8),
             ),
             y=y,
             detail="run:N",
