@@ -53,8 +53,6 @@ def _evaluate(arguments: Arguments) -> int:
     return 0 if evaluation.failure is None else 1
 
 
-
-
 def _load_scorer(problem: Problem) -> None:
     """Score zeros: the first score of a process loads compiled code, and numba itself."""
     outputs = [

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from engine.judge.setup import Setup
 from judges import MEBIBYTE, problem_of
 from processes import children, command, descendants, eventually
 from verdicts import evaluate
 
 from engine.core import Evaluation, Failure, JudgeKind
 from engine.evaluation import EvaluatorPool, open_pool
+from engine.judge.setup import Setup
 
 EVALUATOR = """
 import importlib.util, json, os
