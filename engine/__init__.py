@@ -1,22 +1,31 @@
 """Brood: an engine for LLM-guided program search that owns the inference stack.
 
-`engine.Run` is the Python API: it starts, resumes and runs a search.
+`Run` searches, `Problem` is what it searches for, `Engine` and `fanout` are the model without a
+search; docs/api.md is their manual.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from engine.api.engine import Engine, fanout
     from engine.assembly import Run
+    from engine.core import Problem
 
     __version__: str
 
+_WHERE = {
+    "Engine": "engine.api.engine",
+    "Problem": "engine.core",
+    "Run": "engine.assembly",
+    "fanout": "engine.api.engine",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Look `Run` and the version up when asked for: scoring a program needs neither."""
-    if name == "Run":
-        from engine.assembly import Run
-
-        return Run
+    """Import what is asked for, when it is: scoring a program needs none of it."""
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
     if name == "__version__":
         from importlib.metadata import version
 

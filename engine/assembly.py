@@ -1,6 +1,6 @@
 """A run: its parts joined, from its first programs or from where its log ends, to its end.
 
-    with Run.start(config.resolve(["problem=signal"])) as run:
+    with Run.of("signal", budget={"seconds": 60}) as run:
         history = run.evolve()
 
 The command line, the benchmarks and the tests all run what this module joins. Does not cover the
@@ -12,14 +12,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import engine
 from engine import config
 from engine.advisor import AdvisedRequests, advised_answers, key_of
+from engine.api.events import Evolution, Tell
+from engine.api.keywords import arguments_of, problem_arguments
 from engine.beginning import Restored, archive_features, first_events, restore, told_cascade
 from engine.budget import Account, Allowance
 from engine.core import Problem, UserError
@@ -38,18 +41,25 @@ from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
 from engine.pool import read_pool
+from engine.problem import keep_problem
 from engine.prompts import Operator
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
 from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run, replay
 from engine.timeline import TIMELINE, Timeline
 
+KEPT = "problem"
+"""Folder of a run in which a problem that was made in Python is kept."""
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
 
 
 def _unwatched(history: RunHistory) -> AbstractContextManager[Callable[[], object]]:
     """Show nobody what becomes of a run."""
     return nullcontext(lambda: None)
+
+
+def _told_nobody(events: Sequence[Event]) -> None:
+    """Tell nobody what was recorded."""
 
 
 @dataclass(kw_only=True)
@@ -63,6 +73,7 @@ class Run:
         folder: for the timeline.
         parts: that it works with; None if its budget is spent.
         history: what the log adds up to.
+        evolution: the loop that `events` runs in a thread; None before.
     """
 
     settings: RunSettings
@@ -71,14 +82,41 @@ class Run:
     folder: Path
     parts: Parts | None
     history: RunHistory = field(init=False)
+    evolution: Evolution | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.history = replay(self.log.events(), self.problem.direction)
 
     @classmethod
+    def of(cls, problem: str | Path | Problem, **settings: Any) -> AbstractContextManager["Run"]:
+        """Begin a run of a problem, with settings as keywords.
+
+        Args:
+            problem: the name of a shipped one, a folder, or one made by `Problem.of`.
+            settings: as on the command line; a mapping stands for the keys below it, as in
+                ``model="mutation", budget={"candidates": 50}, seed=1``.
+
+        Raises:
+            UserError: a key or value is wrong; see `start` for the rest.
+        """
+        resolved = config.resolve([*problem_arguments(problem), *arguments_of(settings)])
+        return cls.start(resolved, problem=problem if isinstance(problem, Problem) else None)
+
+    @classmethod
     @contextmanager
-    def start(cls, settings: RunSettings) -> Iterator["Run"]:
+    def start(
+        cls,
+        settings: RunSettings,
+        *,
+        problem: Problem | None = None,
+        model: Model | None = None,
+    ) -> Iterator["Run"]:
         """Begin a run. Its folder appears once everything that can fail early has not.
+
+        Args:
+            settings: the run's.
+            problem: in place of the one in the settings' folder.
+            model: one that is loaded already, by the same ``settings.model``; it stays open.
 
         Raises:
             UserError: the folder exists, or something does not suit the run's settings.
@@ -86,29 +124,50 @@ class Run:
         folder = Path(settings.runs) / (settings.name or _default_name(settings))
         if folder.exists():
             raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
-        problem = read_problem(settings)
+        is_value = problem is not None
+        if problem is None:
+            problem = read_problem(settings)
+        else:
+            kept = folder.absolute() / KEPT / problem.name
+            settings = replace(settings, problem=str(kept))
         archive_features(settings, problem)  # before anything is started
         key_of(settings.advisor)
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
-        with open_parts(settings, problem) as parts:
+        with open_parts(settings, problem, model=model) as parts:
             events = [begun_session(0, problem), *first_events(settings, parts, reading)]
             _check_learning(settings, problem, events)
             settings = settled(settings)  # a run that goes on does so in the format it began with
-            create_run(folder, write_config=lambda path: config.save(settings, path), events=events)
+
+            def write(path: Path) -> None:
+                config.save(settings, path)
+                if is_value:
+                    keep_problem(problem, path.parent / KEPT / problem.name)
+
+            create_run(folder, write_config=write, events=events)
             with EventLog(folder, session=0) as log:
-                yield cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
+                run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
+                with closing(run):
+                    yield run
 
     @classmethod
     @contextmanager
-    def resume(cls, folder: Path) -> Iterator["Run"]:
+    def resume(
+        cls, folder: Path | str, *, problem: Problem | None = None, model: Model | None = None
+    ) -> Iterator["Run"]:
         """Go on with the run in a folder, to the budget that it began with.
+
+        Args:
+            folder: the run's.
+            problem: for a run that began with one made by `Problem.of`: the same, made again.
+            model: as in `start`.
 
         Raises:
             UserError: the folder is no run, or what it is a run of has changed.
         """
+        folder = Path(folder)
         settings = config.load_run(folder)
-        problem = read_problem(settings)
+        problem = problem or read_problem(settings)
         with EventLog(folder) as log:
             run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)
             if run.history.sessions[0].fingerprint != problem.fingerprint:
@@ -120,7 +179,7 @@ class Run:
                 yield run
                 return
             key_of(settings.advisor)  # before anything is started
-            with open_parts(settings, problem) as run.parts:
+            with open_parts(settings, problem, model=model) as run.parts, closing(run):
                 yield run
 
     @property
@@ -133,6 +192,7 @@ class Run:
         *,
         stopped: Callable[[], bool] = lambda: False,
         watch: Watch = _unwatched,
+        tell: Tell = _told_nobody,
         drains: bool = False,
     ) -> RunHistory:
         """Run the loop until the budget is spent, or to an end in good order that is asked for.
@@ -141,6 +201,7 @@ class Run:
             stopped: whether the user asks for an end.
             watch: given the history, returns what is called whenever an event was added to it, as
                 a context manager that is held as long.
+            tell: called after each commit with the events that are now on disk.
             drains: whether the verdicts that are out when the user asks for an end are waited for;
                 if not, a run that goes on has those candidates evaluated again.
         """
@@ -159,9 +220,32 @@ class Run:
                 bell=bell,
                 stopped=stopped,
                 watch=watch,
+                tell=tell,
                 drains=drains,
             )
         return self.history
+
+    def events(self) -> Iterator[Event]:
+        """Run the loop in a thread, and yield each event once it is on disk.
+
+        The loop goes on meanwhile and waits for nobody. It ends with the budget, or in good order
+        when the iteration is left; a run that was left goes on with `resume`. What was recorded
+        before is in the `log`.
+
+        Raises:
+            RuntimeError: it is the second time for this value.
+        """
+        if self.evolution is not None:
+            raise RuntimeError("a run's events are iterated over once; go on with Run.resume")
+        if self.parts is not None:
+            _ = self.parts.model  # vLLM is loaded by the thread that asks
+        self.evolution = Evolution(lambda stopped, tell: self.evolve(stopped=stopped, tell=tell))
+        return iter(self.evolution)
+
+    def close(self) -> None:
+        """End the loop that `events` runs, if it still does; idempotent."""
+        if self.evolution is not None:
+            self.evolution.close()
 
     def _evolve(
         self,
@@ -172,13 +256,16 @@ class Run:
         bell: threading.Event,
         stopped: Callable[[], bool],
         watch: Watch,
+        tell: Tell,
         drains: bool,
     ) -> None:
         state, settings = restored.state, self.settings
+        fresh: list[Event] = []  # not on disk yet
         cascade = told_cascade(settings, self.problem, state.history, parts.evaluators)
 
         def record(event: Event) -> None:
             state.fold(self.log.append(event))
+            fresh.append(event)
             if learner is not None:
                 learner.fold(event)
             update()
@@ -187,6 +274,9 @@ class Run:
             for step in learner.completed() if learner is not None else ():
                 record(step)
             self.log.commit()
+            if fresh:
+                tell(tuple(fresh))
+                fresh.clear()
 
         with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
             parts.evaluators.watch(timeline)

@@ -8,7 +8,7 @@ cover what a run does with them: ``engine.assembly``.
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -119,11 +119,18 @@ def settled(settings: RunSettings) -> RunSettings:
 
 
 @contextmanager
-def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
+def open_parts(
+    settings: RunSettings, problem: Problem, *, model: Model | None = None
+) -> Iterator[Parts]:
     """Start what a run of a problem works with, and hold it.
 
-    The evaluators get cores of their own. This process, and every thread that it starts from here
-    on, keeps to the other cores, if there are any.
+    The evaluators get cores of their own. Meanwhile this thread, and every thread that it starts,
+    keeps to the other cores, if there are any.
+
+    Args:
+        settings: the run's.
+        problem: the run's.
+        model: one that is loaded already and stays open; None to load the settings'.
 
     Raises:
         UserError: the model's weights are not on this machine, or a wall is missing that
@@ -131,15 +138,14 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
     """
     node = None if is_cpu_build() else gpu_node()
     cores = evaluator_cores(settings.evaluation.workers, gpu_node=node)
-    every = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, model_cores(cores, gpu_node=node))
-    prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     is_mutation = settings.model.kind == "mutation"  # of which nothing else takes a core's time
     with (
+        _process_of_model(settings, model_cores(cores, gpu_node=node)) as every,
         SyntaxWorkers(
             count=len(every) if is_mutation else -(-len(every) // CORES_EACH), cores=every
         ) as syntax,
-        model_loader(settings, syntax=syntax) as load,  # what it starts does so while the rest does
+        # What it starts does so while the rest does.
+        nullcontext() if model is not None else model_loader(settings, syntax=syntax) as load,
         open_pool(problem=problem, workers=len(cores), cores=cores) as evaluators,
         ExitStack() as stack,
     ):
@@ -149,6 +155,9 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
             evaluators.check_walls(strict=settings.evaluation.strict)
             shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
             _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
+            if load is None:
+                assert model is not None
+                return model
             return stack.enter_context(closing(load()))
 
         yield Parts(
@@ -158,6 +167,18 @@ def open_parts(settings: RunSettings, problem: Problem) -> Iterator[Parts]:
             load=checked_load,
             cores=tuple(cores),
         )
+
+
+@contextmanager
+def _process_of_model(settings: RunSettings, cores: Collection[int]) -> Iterator[set[int]]:
+    """Set this process up for a model on some cores; yield the cores that it had."""
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
+        yield every
+    finally:
+        os.sched_setaffinity(0, every)
 
 
 @contextmanager

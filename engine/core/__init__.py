@@ -25,6 +25,7 @@ from engine.core.events import (
     Verdict,
 )
 from engine.core.problem import (
+    FULL,
     JUDGED,
     SECONDS,
     Array,

@@ -5,6 +5,7 @@ Does not cover reading one from its folder: ``engine.problem``.
 
 import enum
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from engine.core.bundle import MAIN
+from engine.core.functions import fingerprint_of, only_function
 
 Array = NDArray[Any]
 
@@ -27,6 +29,11 @@ Raises `Rejected` for outputs that are well formed but not allowed."""
 SECONDS = "seconds"
 """Entry that isolated cases' outputs have besides the declared ones: the wall seconds, a 0-d
 array, that the sandbox measured for the case's process, from its first line to its last result."""
+
+
+FULL = "full"
+"""Name of every problem's last stage."""
+_NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 
 class Direction(enum.StrEnum):
@@ -163,7 +170,7 @@ def _judged_elsewhere(outputs: Sequence[Outputs]) -> Mapping[str, float]:
     raise RuntimeError("a problem with a judge is scored by it")
 
 
-JUDGED = (Stage(name="full", cases=(), score=_judged_elsewhere),)
+JUDGED = (Stage(name=FULL, cases=(), score=_judged_elsewhere),)
 """The stages of every problem that has a judge: one, without cases."""
 
 
@@ -251,6 +258,73 @@ class Problem:
     features: tuple[Feature, ...] = ()
     target: float | None = None
     judge: Judge | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *,
+        cases: Callable[[], Sequence[Case]],
+        score: Score,
+        initial_program: str,
+        statement: str = "",
+        entry_point: str | None = None,
+        direction: Direction | str = Direction.MAXIMISE,
+        seconds: float = 5.0,
+        memory_mb: float = 512,
+        isolate_cases: bool = False,
+        modules: Sequence[str] = (),
+        target: float | None = None,
+        features: Sequence[Feature] = (),
+    ) -> "Problem":
+        """Return a problem of two functions, which run in this process; programs run behind walls.
+
+        Args:
+            name: letters, digits, dots, dashes and underscores; runs are named by it.
+            cases: called once; as in ``evaluator.py`` of a folder, as is
+            score: which may be a closure.
+            initial_program: source text of the first candidate.
+            statement: the task in words, for the model; ``name`` if there are none.
+            entry_point: the function that every candidate has to define; None for the only one at
+                the top of the initial program.
+            direction: ``maximise`` or ``minimise``.
+            seconds: wall seconds of one evaluation.
+            memory_mb: MiB of one evaluation.
+            isolate_cases, modules, target, features: as the attributes.
+
+        Raises:
+            ValueError: one of them is not what it must be; the message says which.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"name is {name!r}; it must be letters, digits, '.', '-' and '_'")
+        if not (0 < seconds < math.inf and 1 <= memory_mb < math.inf):
+            raise ValueError("seconds must be above 0 and memory_mb at least 1, both finite")
+        found = tuple(cases())
+        if not found or not all(isinstance(case, Case) for case in found):
+            raise ValueError("cases() must return engine.core.Case values, at least one")
+        entry_point = entry_point or only_function(initial_program)
+        direction, limits = (
+            Direction(direction),
+            Limits(seconds=float(seconds), memory_bytes=int(memory_mb) << 20),
+        )
+        return cls(
+            name=name,
+            folder=Path(name),
+            direction=direction,
+            statement=statement.strip() or name,
+            initial_program=initial_program,
+            entry_point=entry_point,
+            stages=(Stage(name=FULL, cases=found, score=score),),
+            isolate_cases=isolate_cases,
+            limits=limits,
+            modules=tuple(modules),
+            known_scores=(),
+            fingerprint=fingerprint_of(
+                score, found, (initial_program, entry_point, direction, limits, isolate_cases)
+            ),
+            features=tuple(features),
+            target=target,
+        )
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -199,6 +199,7 @@ def sampling_params(sampling: Sampling, truncation: Truncation, *, learns: bool 
         max_tokens=sampling.max_tokens,
         logit_bias=dict.fromkeys(sampling.banned, _BANNED) or None,
         structured_outputs=form,
+        skip_reading_prefix_cache=not sampling.reads_cache,
         logprobs=0 if learns else None,  # of the sampled token alone
         flat_logprobs=learns,
     )

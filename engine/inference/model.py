@@ -13,7 +13,19 @@ from engine.core import ChatFrame, Generation
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """How one child is sampled."""
+    """How one child is sampled.
+
+    Attributes:
+        temperature: 0 for the likeliest token each time.
+        seed: of its random numbers.
+        stop: texts that end it.
+        max_tokens: at which it ends.
+        banned: tokens that it may not hold.
+        grammar: EBNF that it follows; None for none.
+        schema: JSON schema that it follows; None for none.
+        reads_cache: whether its prompt may come from the prefix cache; if not, all of it is
+            computed, as by an engine that has none.
+    """
 
     temperature: float
     seed: int
@@ -22,6 +34,7 @@ class Sampling:
     banned: tuple[int, ...] = ()
     grammar: str | None = None
     schema: str | None = None
+    reads_cache: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,6 +117,13 @@ class Model(Protocol):
 
     def load(self) -> EngineLoad:
         """Return how loaded the engine was in its last step."""
+
+    def forget(self) -> None:
+        """Empty the prefix cache.
+
+        Raises:
+            RuntimeError: a request holds some of it.
+        """
 
     def close(self) -> None:
         """Free what it holds."""

@@ -39,8 +39,9 @@ A folder ``cheats`` may hold programs that try to gain without doing the task. T
 nothing (``engine.checking``), and decide no score either.
 
 `folder` loads one, with `declaration` for ``problem.yaml``, `initial` for the initial program and
-`fingerprint` for what decides its scores; `places` names lines in messages. Does not cover: running
-candidates (``engine.evaluation``) and configuration (``engine.config``).
+`fingerprint` for what decides its scores; `kept` writes down one that was made in Python; `places`
+names lines in messages. Does not cover: running candidates (``engine.evaluation``) and
+configuration (``engine.config``).
 """
 
 from engine.problem.choice import CHOICE, chosen_problem
@@ -55,3 +56,4 @@ from engine.problem.folder import (
 )
 from engine.problem.initial import read_program
 from engine.problem.initial_verdict import check_initial_verdict
+from engine.problem.kept import keep_problem

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from engine.core import JUDGED, Case, Direction, Feature, KnownScore, Problem, Stage, UserError
+from engine.core import FULL, JUDGED, Case, Direction, Feature, KnownScore, Problem, Stage, UserError
 from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
@@ -22,9 +22,6 @@ from engine.problem.places import place_of_error, place_of_function
 FILES = ("problem.yaml", "statement.md", INITIAL_FILE, "evaluator.py")
 POOL = "pool"
 """The folder of a problem's own pool."""
-FULL = "full"
-"""Name of every problem's last stage."""
-
 RESERVED = "cascade"
 """No stage may have this name: ``engine.evaluation.cascade`` has metrics of its own under it."""
 

@@ -162,7 +162,13 @@ def _database(folder: Path) -> Path:
 def _connect(path: Path, how: str) -> sqlite3.Connection:
     # Opened by URI, so that a file that is gone is an error and not an empty log.
     try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
+        # A loop may run in another thread than the one that opened its run's log.
+        db = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{how}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+        )
         with ExitStack() as on_error:
             on_error.callback(db.close)
             db.execute("PRAGMA synchronous=FULL")

@@ -1,0 +1,167 @@
+"""The Python API: a search in a few lines, a problem of two functions, events as they come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Problem, Run
+from engine.core import INITIAL, ArraySpec, Case, Child, Rejected, UserError, Verdict
+from engine.report.analysis import read_runs
+from engine.store import read_log
+
+START = """\
+import numpy as np
+
+
+def place():
+    x = np.arange(4)
+    return np.stack([0.1 * x, (0.3 * x) % 1.0], axis=1)
+"""
+QUICK: dict[str, Any] = {
+    "model": "mutation",
+    "evaluation": {"workers": 1},
+    "budget": {"candidates": 12},
+    "islands": {"count": 1},
+}
+
+
+def cases() -> list[Case]:
+    return [Case(name="four points", args=(), outputs={"points": ArraySpec(shape=(4, 2))})]
+
+
+def spread(outputs: Any) -> dict[str, float]:
+    points = outputs[0]["points"]
+    if points.min() < 0 or points.max() > 1:
+        raise Rejected("a point lies outside the unit square")
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=-1) + 9 * np.eye(4)
+    return {"score": float(gaps.min())}
+
+
+def problem(**more: Any) -> Problem:
+    return Problem.of("spread", cases=cases, score=spread, initial_program=START, **more)
+
+
+def test_a_search_in_a_few_lines(tmp_path: Path) -> None:
+    with Run.of("signal", runs=tmp_path, name="few", **QUICK) as run:
+        history = run.evolve()
+    assert history.evaluated == 12 and history.best is not None
+    assert (tmp_path / "few" / "run.db").is_file()
+
+
+def test_a_problem_of_two_functions_is_searched_and_its_events_are_seen(tmp_path: Path) -> None:
+    with Run.of(problem(), runs=tmp_path, name="mine", **QUICK) as run:
+        before = list(run.log.events())
+        seen = list(run.events())
+        assert run.history.verdicts[INITIAL].score == pytest.approx(0.31622776601683794)
+    assert [each.event for each in read_log(tmp_path / "mine")] == [
+        *(each.event for each in before),
+        *seen,
+    ]
+    assert Counter(type(each) for each in seen)[Verdict] == 12
+    (read,) = read_runs([tmp_path / "mine"])  # reports need nothing of Python
+    assert read.history.evaluated == 12
+
+
+def test_a_run_that_was_left_has_ended_in_good_order_and_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "left"
+    with Run.of(problem(), runs=tmp_path, name="left", **QUICK) as run:
+        for event in run.events():
+            if isinstance(event, Child):
+                break
+        with pytest.raises(RuntimeError, match="iterated over once"):
+            run.events()
+    with Run.resume(folder, problem=problem()) as run:
+        assert not run.is_over
+        kinds = {type(each) for each in run.events()}
+    assert Verdict in kinds and run.is_over
+
+
+def test_leaving_the_run_ends_its_loop(tmp_path: Path) -> None:
+    with Run.of(problem(), runs=tmp_path, name="dropped", **QUICK) as run:
+        events = run.events()
+        next(events)
+    assert list(events) == [] or run.evolution is not None
+    with Run.resume(tmp_path / "dropped", problem=problem()) as run:
+        assert run.evolve().evaluated == 12
+
+
+def test_what_fails_in_the_loop_is_raised_where_the_events_are_read(tmp_path: Path) -> None:
+    calls = 0
+
+    def fails(outputs: Any) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        return spread(outputs)
+
+    mine = Problem.of("fails", cases=cases, score=fails, initial_program=START)
+    with Run.of(mine, runs=tmp_path, name="fails", **QUICK) as run:
+        assert run.parts is not None
+        run.parts.evaluators.close()  # as if the evaluators were lost
+        with pytest.raises(RuntimeError, match="closed"):
+            list(run.events())
+    assert calls >= 1
+
+
+def test_resuming_needs_the_same_functions(tmp_path: Path) -> None:
+    with Run.of(problem(), runs=tmp_path, name="same", **QUICK):
+        pass
+    with pytest.raises(UserError, match="made in Python; go on from there"):  # noqa: SIM117
+        with Run.resume(tmp_path / "same"):
+            pass
+    with pytest.raises(UserError, match="changed since"):  # noqa: SIM117
+        with Run.resume(tmp_path / "same", problem=problem(seconds=9)):
+            pass
+
+
+def test_the_command_line_says_where_such_a_run_goes_on(tmp_path: Path) -> None:
+    with Run.of(problem(), runs=tmp_path, name="said", **QUICK):
+        pass
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.run", f"resume={tmp_path / 'said'}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "engine.Run.resume(FOLDER, problem=...)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"initial_program": "x = 1\n"}, "name entry_point"),
+        ({"initial_program": "def f(:\n"}, "does not parse"),
+        ({"cases": list}, "at least one"),
+        ({"seconds": 0}, "seconds must be above 0"),
+        ({"direction": "up"}, "up"),
+    ],
+)
+def test_a_problem_that_is_none(wrong: dict[str, Any], says: str) -> None:
+    given = {"cases": cases, "score": spread, "initial_program": START, **wrong}
+    with pytest.raises(ValueError, match=says):
+        Problem.of("spread", **given)
+    with pytest.raises(ValueError, match="letters, digits"):
+        Problem.of("a/b", cases=cases, score=spread, initial_program=START)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"budget": {"candidate": 3}}, "did you mean budget.candidates"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": object()}, "seed is <object"),
+        ({"model": "smollm9"}, "unknown model 'smollm9'"),
+    ],
+)
+def test_wrong_keywords_are_a_line(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        Run.of("signal", **given)
+    with pytest.raises(UserError, match="unknown problem 'nope'"):
+        Run.of("nope")
