@@ -1,5 +1,8 @@
 """``python -m engine.evaluate problem=NAME program=FILE``: score a program outside a run.
 
+    python -m engine.evaluate problem=signal program=runs/A/best.py
+    python -m engine.evaluate problem.path=my/problem program=try.py
+
 ``program=FOLDER`` takes a program of several files.
 ``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder, ``data=PATH``
 gives a problem that reads data the user's own, ``metric=NAME`` says which metric of another

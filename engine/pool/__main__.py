@@ -1,5 +1,7 @@
 """``python -m engine.pool export RUN... to=FOLDER top=N each=N``: write runs' best as a pool.
 
+    python -m engine.pool export runs/A runs/B to=pool top=20 each=5
+
 RUN is the folder of a run that no process works on; several must be of one problem. The pool has
 the ``top`` best programs of all runs, 10 unless it is given, of them ``each`` of one run at most,
 without a limit unless it is given. Prints each program's score, file and origin, the best first.
