@@ -109,14 +109,14 @@ class Run:
         settings: RunSettings,
         *,
         problem: Problem | None = None,
-        model: Model | None = None,
+        load: Callable[[], Model] | None = None,
     ) -> Iterator["Run"]:
         """Begin a run. Its folder appears once everything that can fail early has not.
 
         Args:
             settings: the run's.
             problem: in place of the one in the settings' folder.
-            model: one that is loaded already, by the same ``settings.model``; it stays open.
+            load: returns the model, which stays open; None to load the settings' and close it.
 
         Raises:
             UserError: the folder exists, or something does not suit the run's settings.
@@ -134,7 +134,7 @@ class Run:
         key_of(settings.advisor)
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
-        with open_parts(settings, problem, model=model) as parts:
+        with open_parts(settings, problem, load=load) as parts:
             events = [begun_session(0, problem), *first_events(settings, parts, reading)]
             _check_learning(settings, problem, events)
             settings = settled(settings)  # a run that goes on does so in the format it began with
@@ -153,14 +153,18 @@ class Run:
     @classmethod
     @contextmanager
     def resume(
-        cls, folder: Path | str, *, problem: Problem | None = None, model: Model | None = None
+        cls,
+        folder: Path | str,
+        *,
+        problem: Problem | None = None,
+        load: Callable[[], Model] | None = None,
     ) -> Iterator["Run"]:
         """Go on with the run in a folder, to the budget that it began with.
 
         Args:
             folder: the run's.
             problem: for a run that began with one made by `Problem.of`: the same, made again.
-            model: as in `start`.
+            load: as in `start`.
 
         Raises:
             UserError: the folder is no run, or what it is a run of has changed.
@@ -179,7 +183,7 @@ class Run:
                 yield run
                 return
             key_of(settings.advisor)  # before anything is started
-            with open_parts(settings, problem, model=model) as run.parts, closing(run):
+            with open_parts(settings, problem, load=load) as run.parts, closing(run):
                 yield run
 
     @property

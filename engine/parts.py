@@ -120,7 +120,7 @@ def settled(settings: RunSettings) -> RunSettings:
 
 @contextmanager
 def open_parts(
-    settings: RunSettings, problem: Problem, *, model: Model | None = None
+    settings: RunSettings, problem: Problem, *, load: Callable[[], Model] | None = None
 ) -> Iterator[Parts]:
     """Start what a run of a problem works with, and hold it.
 
@@ -130,7 +130,7 @@ def open_parts(
     Args:
         settings: the run's.
         problem: the run's.
-        model: one that is loaded already and stays open; None to load the settings'.
+        load: returns the model, which stays open; None to load the settings' and close it.
 
     Raises:
         UserError: the model's weights are not on this machine, or a wall is missing that
@@ -145,7 +145,7 @@ def open_parts(
             count=len(every) if is_mutation else -(-len(every) // CORES_EACH), cores=every
         ) as syntax,
         # What it starts does so while the rest does.
-        nullcontext() if model is not None else model_loader(settings, syntax=syntax) as load,
+        _own_or_given(settings, load, syntax=syntax) as own_or_given,
         open_pool(problem=problem, workers=len(cores), cores=cores) as evaluators,
         ExitStack() as stack,
     ):
@@ -155,10 +155,8 @@ def open_parts(
             evaluators.check_walls(strict=settings.evaluation.strict)
             shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
             _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
-            if load is None:
-                assert model is not None
-                return model
-            return stack.enter_context(closing(load()))
+            model = own_or_given()
+            return model if load is not None else stack.enter_context(closing(model))
 
         yield Parts(
             problem=problem,
@@ -179,6 +177,12 @@ def _process_of_model(settings: RunSettings, cores: Collection[int]) -> Iterator
         yield every
     finally:
         os.sched_setaffinity(0, every)
+
+
+def _own_or_given(
+    settings: RunSettings, load: Callable[[], Model] | None, *, syntax: Executor
+) -> AbstractContextManager[Callable[[], Model]]:
+    return model_loader(settings, syntax=syntax) if load is None else nullcontext(load)
 
 
 @contextmanager

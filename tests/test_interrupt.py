@@ -75,6 +75,7 @@ def test_sigterm_to_a_sweep_ends_its_run_in_good_order_and_begins_no_other(tmp_p
     code, said = ended(process, signal.SIGTERM)
     assert code == 130 and f"resume={first}" in said, said
     assert read_summary(first)["candidates"] > 0
-    assert [path.name for path in first.parent.iterdir()] == ["seed=0"]
+    assert [path.name for path in first.parent.iterdir() if path.is_dir()] == ["seed=0"]
+    assert f"resume={first.parent}\n" in said
     assert list(scratch.iterdir()) == []
     assert processes_in(scratch) == []

@@ -316,7 +316,7 @@ def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
         scratch=tmp_path / "scratch",
     )
     assert done.returncode == 0, done.stderr
-    runs = {path.name: path for path in (tmp_path / "sweep").iterdir()}
+    runs = {path.name: path for path in (tmp_path / "sweep").iterdir() if path.is_dir()}
     assert set(runs) == {"search.k=1", "search.k=2"}
     for name, folder in runs.items():
         assert_complete(folder, candidates=2)

@@ -115,7 +115,7 @@ def _leaves(section: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         key, hint = f"{prefix}{field.name}", hints[field.name]
         if not dataclasses.is_dataclass(hint):
             yield key, hint
-        elif hint.__name__.endswith("Settings") and "policy" not in get_type_hints(hint):
+        elif "policy" not in get_type_hints(hint):
             yield from _leaves(hint, f"{key}.")
 
 

@@ -1,0 +1,66 @@
+"""One session of a run at a terminal: its loop with a display, then its results.
+
+What ``engine.run`` and the processes of a sweep (``engine.sweep``) share.
+"""
+
+import logging
+from functools import partial
+
+from engine.assembly import Run
+from engine.budget import Limit, ended_by
+from engine.interrupt import interruptible
+from engine.report import Display, print_result, write_results
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or SIGTERM."""
+
+
+def log_to_terminal() -> None:
+    """Have the engine's messages printed to standard error, and only warnings of others."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("brood").setLevel(logging.INFO)
+    logging.getLogger("engine").setLevel(logging.INFO)
+
+
+def evolve(run: Run, *, place: str = "") -> int:
+    """Run the loop to its end, report on it, and return the exit code.
+
+    Args:
+        run: that was started or resumed.
+        place: of the run in a sweep, for the title; empty for none.
+    """
+    was_over = run.is_over
+    with interruptible() as stopped:
+        parts = (place, run.problem.name, run.settings.model.name, str(run.folder))
+        title = " · ".join(["brood", *filter(None, parts)])
+        run.evolve(stopped=stopped, watch=partial(Display, settings=run.settings, title=title))
+        is_stopped = stopped() and not was_over
+    return _report(run, stopped=is_stopped)
+
+
+def _report(run: Run, *, stopped: bool) -> int:
+    """Write and print the results; return the exit code.
+
+    Args:
+        run: that has ended, for now.
+        stopped: whether the user asked for that.
+    """
+    limit, history = None, run.history
+    if run.is_over:
+        direction = run.problem.direction
+        limit = ended_by(run.settings.budget, run.log.events(), direction=direction)
+    elif not stopped:  # the clock ran out after the last event
+        limit = Limit.SECONDS
+    summary = write_results(
+        folder=run.folder,
+        settings=run.settings,
+        problem=run.problem,
+        history=history,
+        ended_by=limit,
+    )
+    program = history.program_of(summary["best_candidate"])
+    print_result(folder=run.folder, summary=summary, program=program)
+    if stopped and not run.is_over:
+        print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
+        return INTERRUPTED
+    return 0

@@ -1,0 +1,99 @@
+"""A process of a sweep: ``python -m engine.sweep FOLDER RESULTS NAME...`` runs the runs so named.
+
+Each run's exit code is a line to the descriptor RESULTS. An error that nobody expects ends the
+process, and the sweep goes on with another one.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from engine.arguments import Arguments, execute
+from engine.assembly import Run
+from engine.inference import Model
+from engine.interrupt import terminable
+from engine.parts import model_loader
+from engine.session import INTERRUPTED, evolve, log_to_terminal
+from engine.settings import RunSettings
+from engine.sweep.comparison import place
+from engine.sweep.plan import Planned, Sweep, read_sweep
+from engine.syntax.workers import SyntaxWorkers
+
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+
+
+class SharedModel:
+    """The model of all runs of this process; loaded when the first one asks for it."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._model: Model | None = None
+
+    def loader(self, settings: RunSettings) -> Callable[[], Model] | None:
+        """Return what `Run.start` loads its model with.
+
+        Mutations need processes of their run, and nothing is loaded for them.
+        """
+        return None if settings.model.kind == "mutation" else lambda: self._get(settings)
+
+    def _get(self, settings: RunSettings) -> Model:
+        if self._model is None:
+            cores = os.sched_getaffinity(0)
+            syntax = self._stack.enter_context(SyntaxWorkers(count=1, cores=cores))
+            load = self._stack.enter_context(model_loader(settings, syntax=syntax))
+            self._model = self._stack.enter_context(closing(load()))
+        self._model.forget()
+        return self._model
+
+    def close(self) -> None:
+        """Free the model."""
+        self._stack.close()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the runs; return the exit code of the last one."""
+    folder, results, *names = arguments
+    # A sweep that is killed leaves no process behind.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    log_to_terminal()
+    sweep = read_sweep(Path(folder))
+    runs = {each.name: each for each in sweep.runs}
+    code = 0
+    try:
+        with terminable(), closing(SharedModel()) as model:
+            for name in names:
+                code = _run(sweep, runs[name], model)
+                os.write(int(results), f"{code}\n".encode())
+                if code == INTERRUPTED:
+                    break
+                gc.unfreeze()  # what the run froze is garbage now
+                gc.collect()
+    except KeyboardInterrupt:  # between two runs, or for the second time
+        return INTERRUPTED
+    return code
+
+
+def _run(sweep: Sweep, planned: Planned, model: SharedModel) -> int:
+    """Start a run, or go on with it; bad input is one line, and 2."""
+
+    def command(given: Arguments) -> int:
+        where = place(sweep, planned)
+        print(f"\n{where}", flush=True)
+        load = model.loader(planned.settings)
+        if planned.folder.exists():
+            run = Run.resume(planned.folder, load=load)
+        else:
+            run = Run.start(planned.settings, load=load)
+        with run as it:
+            return evolve(it, place=where)
+
+    return execute(command, [], keys=(), usage="")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

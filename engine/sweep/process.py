@@ -1,0 +1,93 @@
+"""The processes of a sweep: one for all runs that can share what is loaded, one after the other.
+
+Runs share a model where ``model`` and ``evaluation.workers`` are equal and nothing of one run can
+reach the next: the prefix cache is emptied between them, each child has a seed of its own, and each
+run has evaluators and syntax workers of its own. A run that learns, has an advisor or keeps its
+prompts' KV in LMCache has a process to itself. So has the rest of a group whose process died.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from engine.interrupt import handled
+from engine.session import INTERRUPTED
+from engine.settings import RunSettings
+from engine.sweep.comparison import compare
+from engine.sweep.plan import Planned, Sweep
+
+_log = logging.getLogger("brood")
+
+
+def run_all(sweep: Sweep) -> int:
+    """Run what is left of a sweep and compare its runs; return the first exit code that is not 0.
+
+    A signal ends the run that goes on, in good order, and with it the sweep. A terminal sends
+    Ctrl-C to the run's process too, which takes it for one request with the SIGTERM from here.
+
+    Raises:
+        UserError: the sweep's folder can't be written.
+    """
+    sweep.write()
+    left = [each for each in sweep.runs if each.summary() is None]
+    if done := len(sweep.runs) - len(left):
+        _log.info("%d of %d runs are done; going on with the others", done, len(sweep.runs))
+    codes: list[int] = []
+    told = False
+    process: subprocess.Popen[bytes] | None = None
+
+    def hear(number: int, frame: object) -> None:
+        nonlocal told
+        told = True
+        if process is not None:
+            process.terminate()
+
+    groups = grouped(left)
+    with handled(hear, signal.SIGINT, signal.SIGTERM):
+        while groups and not told:
+            group = groups.pop(0)
+            reading, writing = os.pipe()
+            process = _start(sweep, group, results=writing)
+            os.close(writing)
+            if told:  # while it was being started
+                process.terminate()
+            with os.fdopen(reading) as results:
+                found = [int(line) for line in results]
+            code = process.wait()
+            codes += found
+            if told or INTERRUPTED in (code, *found):
+                told = True
+            elif len(found) < len(group):  # it died of the one that it was at
+                codes.append(code or 1)
+                if rest := group[len(found) + 1 :]:
+                    groups.insert(0, rest)
+    if told:
+        print(f"Stopped. Go on with: python -m engine.run resume={sweep.folder}")
+        return INTERRUPTED
+    sys.stdout.write(compare(sweep))
+    sweep.remove_if_empty()
+    return next((code for code in codes if code != 0), 0)
+
+
+def grouped(runs: Sequence[Planned]) -> list[list[Planned]]:
+    """Return the runs in groups that can each have one process."""
+    groups: dict[object, list[Planned]] = {}
+    for each in runs:
+        groups.setdefault(_shared(each.settings) or each.name, []).append(each)
+    return list(groups.values())
+
+
+def _shared(settings: RunSettings) -> str | None:
+    """Return what the runs of one process have in common; None for a run with a process alone."""
+    is_plain = settings.learning.method == "none" and settings.cache.kind == "none"
+    if not is_plain or settings.advisor.enabled:
+        return None
+    return repr((settings.model, settings.evaluation.workers))
+
+
+def _start(sweep: Sweep, group: Sequence[Planned], *, results: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "engine.sweep", str(sweep.folder), str(results)]
+    return subprocess.Popen([*command, *(each.name for each in group)], pass_fds=[results])

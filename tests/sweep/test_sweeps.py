@@ -1,0 +1,141 @@
+"""Sweeps, with the mutations as a model: what they leave, and how they go on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import assert_complete, count_events, processes_in, read_events, run, start, wait_until
+
+from engine.core import UserError
+from engine.problem import shipped
+from engine.sweep import plan, read_sweep
+from engine.sweep.process import grouped
+
+MUTATION = ("problem=signal", "model=mutation", "evaluation.workers=1", "pipeline.overlap=false")
+
+
+def arguments(tmp_path: Path, *more: str, candidates: int = 6) -> list[str]:
+    place = (f"runs={tmp_path}", "name=sweep", f"budget.candidates={candidates}")
+    return ["--multirun", *MUTATION, *place, *more]
+
+
+def folders(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "sweep").iterdir() if path.is_dir())
+
+
+def children(folder: Path) -> list[tuple[str, str | None, str]]:
+    """Return what a run's children are, without what was measured."""
+    return [
+        (each["id"], each["refusal"], json.dumps(each["program"]))
+        for each in read_events(folder)["child"]
+    ]
+
+
+def test_a_sweep_compares_its_runs_and_none_knows_of_another(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    given = arguments(tmp_path, "search.k=2,4", "seed=0,1")
+    done = run(*given, scratch=scratch)
+    assert done.returncode == 0, done.stderr
+    assert folders(tmp_path) == [f"search.k={k}_seed={seed}" for k in (2, 4) for seed in (0, 1)]
+    for name in folders(tmp_path):
+        assert_complete(tmp_path / "sweep" / name, candidates=6)
+    assert "run 1 of 4: search.k=2_seed=0" in done.stdout
+    assert "run 4 of 4: search.k=4_seed=1, the last one" in done.stdout
+    rows = json.loads((tmp_path / "sweep" / "comparison.json").read_text())
+    assert [(row["search.k"], row["runs"], row["candidates"]) for row in rows] == [
+        ("2", "2/2", 6),
+        ("4", "2/2", 6),
+    ]
+    assert all(row["lowest"] <= row["best_score"] <= row["highest"] for row in rows)
+    # The last of them is what it is alone.
+    alone = [each for each in arguments(tmp_path, "search.k=4", "seed=1") if each != "--multirun"]
+    done = run(*alone, "name=alone", scratch=scratch)
+    assert done.returncode == 0, done.stderr
+    assert children(tmp_path / "alone") == children(tmp_path / "sweep" / "search.k=4_seed=1")
+    # Once more, and there is nothing left to do.
+    again = run(*given, scratch=scratch)
+    assert again.returncode == 0 and "4 of 4 runs are done" in again.stderr
+    assert again.stdout.endswith(f"The runs are in {tmp_path / 'sweep'}\n")
+
+
+@pytest.mark.parametrize("way", ["the same command", "resume"])
+def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, way: str) -> None:
+    scratch, second = tmp_path / "scratch", tmp_path / "sweep" / "seed=1"
+    given = arguments(tmp_path, "seed=0,1,2", candidates=40)
+    process = start(*given, scratch=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: count_events(second) >= 20 or process.poll() is not None)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    wait_until(lambda: processes_in(scratch) == [])  # its own process ends in good order
+    assert folders(tmp_path) == ["seed=0", "seed=1"]
+    goes_on = given if way == "the same command" else [f"resume={tmp_path / 'sweep'}"]
+    done = run(*goes_on, scratch=scratch)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 3 runs are done" in done.stderr
+    for name in ("seed=0", "seed=1", "seed=2"):
+        assert_complete(tmp_path / "sweep" / name, candidates=40)
+    assert len(read_events(second)["session"]) == 2
+
+
+def test_one_run_that_cannot_begin_leaves_the_others(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for each in (good, bad):
+        shutil.copytree(shipped()["signal"], each)
+    (bad / "initial.py").write_text("def run_signal_processing(signal, window_size):\n    return\n")
+    given = [each for each in arguments(tmp_path) if each != "problem=signal"]
+    done = run(*given, f"problem.path={bad},{good}", scratch=tmp_path / "scratch")
+    assert done.returncode == 2
+    assert "error: the initial program of" in done.stderr
+    (row,) = json.loads((tmp_path / "sweep" / "comparison.json").read_text())
+    assert row["problem.path"] == str(good)
+
+
+def test_a_sweep_of_which_no_run_begins_leaves_nothing(tmp_path: Path) -> None:
+    shutil.copytree(shipped()["signal"], bad := tmp_path / "bad")
+    (bad / "evaluator.py").unlink()
+    given = [each for each in arguments(tmp_path) if each != "problem=signal"]
+    done = run(*given, f"problem.path={bad}", "seed=0,1", scratch=tmp_path / "scratch")
+    assert done.returncode == 2
+    assert done.stderr.count("has no evaluator.py") == 2
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_another_sweep_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    given = arguments(tmp_path, "seed=0,1")[1:]
+    plan(given).write()
+    assert plan(given) == read_sweep(tmp_path / "sweep")
+    with pytest.raises(UserError, match=r"it is another sweep, which resume=.*sweep goes on with"):
+        plan([*given, "search.k=3"])
+    (tmp_path / "other").mkdir()
+    with pytest.raises(UserError, match="other exists; give another name="):
+        plan([*given, "name=other"])
+
+
+@pytest.mark.parametrize("text", ["", "runs: 3", "runs: []", "runs: [{name: a}]", "{", "\0"])
+def test_a_damaged_file_is_a_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sweep.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"sweep\.yaml (can't be read|names no run)"):
+        read_sweep(tmp_path)
+
+
+def test_runs_share_a_process_where_nothing_can_leak(tmp_path: Path) -> None:
+    def names(*more: str) -> list[list[str]]:
+        sweep = plan([f"runs={tmp_path}", "name=s", *more])
+        return [[each.name for each in group] for group in grouped(sweep.runs)]
+
+    assert names("seed=0,1", "search.k=2,4") == [
+        ["seed=0_search.k=2", "seed=0_search.k=4", "seed=1_search.k=2", "seed=1_search.k=4"]
+    ]
+    assert names("seed=0,1", "learning=grpo,none") == [
+        ["seed=0_learning=grpo"],
+        ["seed=0_learning=none", "seed=1_learning=none"],
+        ["seed=1_learning=grpo"],
+    ]
+    assert names("seed=0,1", "cache=lmcache") == [["seed=0"], ["seed=1"]]
+    assert names("seed=0,1", "method=pacevolve") == [["seed=0"], ["seed=1"]]
+    assert len(names("model.max_tokens=64,65")) == len(names("evaluation.workers=1,2")) == 2
