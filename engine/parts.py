@@ -22,6 +22,7 @@ from engine.inference import (
     KVServer,
     LanguageModel,
     Model,
+    check_installed,
     chunk_tokens,
     find_weights,
     gpu_node,
@@ -194,11 +195,12 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
         syntax: processes in which ``model=mutation`` mutates programs.
 
     Raises:
-        UserError: its weights are not on this machine.
+        UserError: its weights are not on this machine, or vLLM is not.
     """
     if settings.model.kind == "mutation":
         yield partial(MutationModel, settings.model, syntax=syntax)
         return
+    check_installed(settings.model.name)
     weights = find_weights(settings.model)
     server: AbstractContextManager[KVServer | None] = nullcontext()
     if settings.cache.kind == "lmcache":

