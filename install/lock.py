@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def pinned_torch() -> str:
     """The torch release that pyproject.toml asks for, such as 1.2.3."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for requirement in project["dependencies"]:
+    for requirement in project["optional-dependencies"]["cpu"]:
         if requirement.startswith("torch=="):
             return str(requirement.removeprefix("torch=="))
     raise ValueError("pyproject.toml does not pin torch with torch==")
@@ -48,6 +48,7 @@ def compile_lock(stack: str, torch: str, folder: Path) -> str:
     command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]
     for extra in (stack, "build", "dev"):
         command += ["--extra", extra]
+    command += ["--group", "weights"]
     command += ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate"]
     command += ["--overrides", str(override), "--output-file", str(output)]
     excludes = ROOT / "requirements" / f"{stack}-excludes.txt"
