@@ -9,7 +9,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import assert_complete, count_events, processes_in, read_events, run, start, wait_until
+from command import (
+    SECONDS,
+    assert_complete,
+    count_events,
+    processes_in,
+    read_events,
+    run,
+    start,
+    wait_until,
+)
 
 from engine.core import UserError
 from engine.problem import shipped
@@ -80,6 +89,24 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, way: str) -> None:
     for name in ("seed=0", "seed=1", "seed=2"):
         assert_complete(tmp_path / "sweep" / name, candidates=40)
     assert len(read_events(second)["session"]) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_that_is_asked_to_end_does_so_in_good_order(tmp_path: Path, number: int) -> None:
+    scratch, first = tmp_path / "scratch", tmp_path / "sweep" / "seed=0"
+    process = start(
+        *arguments(tmp_path, "seed=0,1", candidates=1000),
+        scratch=scratch,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    wait_until(lambda: count_events(first) >= 20 or process.poll() is not None)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130, said
+    assert f"resume={first}\n" in said and f"resume={tmp_path / 'sweep'}\n" in said
+    assert folders(tmp_path) == ["seed=0"]
+    assert processes_in(scratch) == [] and list(scratch.iterdir()) == []
 
 
 def test_one_run_that_cannot_begin_leaves_the_others(tmp_path: Path) -> None:
