@@ -11,7 +11,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from engine.core import FULL, JUDGED, Case, Direction, Feature, KnownScore, Problem, Stage, UserError
+from engine.core import (
+    FULL,
+    JUDGED,
+    Case,
+    Direction,
+    Feature,
+    KnownScore,
+    Problem,
+    Stage,
+    UserError,
+)
 from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
