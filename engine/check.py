@@ -25,8 +25,13 @@ KEYS = (*CHOICE, "runs")
 
 def main(arguments: Sequence[str]) -> int:
     """Check what ``arguments`` name and return the exit code."""
-    logging.getLogger("engine").setLevel(logging.ERROR)  # the findings say it
-    return execute(_check, arguments, keys=KEYS, usage=__doc__ or "")
+    log = logging.getLogger("engine")
+    level = log.level
+    log.setLevel(logging.ERROR)  # the findings say it
+    try:
+        return execute(_check, arguments, keys=KEYS, usage=__doc__ or "")
+    finally:
+        log.setLevel(level)
 
 
 def _check(arguments: Arguments) -> int:

@@ -1,14 +1,15 @@
 #include "scratch.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
-
 #include <utility>
 
 namespace brood {
@@ -32,6 +33,15 @@ void make_place(const std::string& path, bool is_folder) {
     } else {
         close(open(path.c_str(), O_CREAT | O_CLOEXEC | O_WRONLY, 0644));
     }
+}
+
+// Whether a PID namespace has a largest number of its own, as since Linux 6.14. Before, that file is
+// the whole machine's, and a superuser would change it for everybody.
+bool has_own_largest_number() {
+    utsname system{};
+    int major = 0, minor = 0;
+    return uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+           std::pair(major, minor) >= std::pair(6, 14);
 }
 
 }  // namespace
@@ -71,9 +81,10 @@ void mount_processes(std::uint64_t most) {
     constexpr auto flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     // Refused where the old one is covered in part, as in some containers.
     if (mount("proc", "/proc", "proc", flags, nullptr) != 0) return;
-    // Since Linux 6.14 a namespace has a largest number of its own. Once all were used, those below
-    // `reserved_numbers` are not used again.
-    std::ofstream("/proc/sys/kernel/pid_max") << reserved_numbers + most;
+    // Once all numbers were used, those below `reserved_numbers` are not used again.
+    if (has_own_largest_number()) {
+        std::ofstream("/proc/sys/kernel/pid_max") << reserved_numbers + most;
+    }
     mount(nullptr, "/proc", nullptr, MS_REMOUNT | MS_RDONLY | flags, nullptr);
 }
 

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from engine.core import SECONDS, Direction, Evaluation, Outputs, Problem, Score, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import open_pool
 from engine.problem.places import place_of_callable
 
 _ROUNDING = 1e-9
@@ -82,7 +82,7 @@ class Trials:
         if problem.judge is None:
             full = replace(stages[-1], score=self._recording(stages[-1].score))
             stages = (*stages[:-1], full)
-        self._pool = EvaluatorPool(problem=replace(problem, stages=stages), workers=1)
+        self._pool = open_pool(problem=replace(problem, stages=stages), workers=1)
 
     def missing_wall(self) -> str | None:
         """Wait for the evaluator; return what to say of a wall that its sandbox lacks, if any."""

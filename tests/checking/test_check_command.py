@@ -86,7 +86,7 @@ def test_cheap_stages(
         (["problem=nonsense"], "unknown problem 'nonsense'; valid problems: circle_packing"),
         (["problem.path=/no/such/folder"], "does not exist"),
         (["problem=signal", "runs=0"], "runs is '0'; it must be a whole number above 0"),
-        (["problem=signal", "seed=1"], "valid keys: problem, problem.path, data, runs"),
+        (["problem=signal", "seed=1"], "valid keys: problem, problem.path, data, metric, runs"),
         (["problem=signal", "data=/no/such"], "/no/such does not exist"),
         (["problem="], "problem= has no value"),
     ],

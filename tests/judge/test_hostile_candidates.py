@@ -168,7 +168,7 @@ def solve(task, objective, items):
 ENDS = {
     "exits": "import os\ndef solve(*_):\n    os._exit(0)\n",
     "crashes": "import ctypes\ndef solve(*_):\n    ctypes.string_at(0)\n",
-    "closes": "import os\ndef solve(*_):\n    os.closerange(3, 64)\n    return [1e9]\n",
+    "closes": "import os\ndef solve(*_):\n    os.closerange(3, 4096)\n    return [1e9]\n",
     "exits at once": "import os\nos._exit(0)\n",
     "exits politely": "import sys\ndef solve(*_):\n    sys.exit(0)\n",
     "returns a module": "import os\ndef solve(*_):\n    return [os]\n",

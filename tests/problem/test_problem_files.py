@@ -70,7 +70,7 @@ def write(path: str, text: str) -> Callable[[Path], None]:
     ("break_it", "message"),
     [
         (write("initial.py", "x = 1\n"), "has both initial.py and initial/; remove one"),
-        (write("initial/main.py", "def f(:\n"), "main.py does not parse"),
+        (write("initial/main.py", "def f(:\n"), "main.py:1: it does not parse"),
         (write("initial/.hidden", ""), "'.hidden' is no name of a program's file"),
         (write("initial/a b.py", ""), "'a b.py' is no name"),
         (
@@ -133,11 +133,11 @@ def test_python_is_the_interpreter_that_runs_this(judged: Path) -> None:
         ("./evaluate", "./problem.yaml", "can't be executed; run chmod +x"),
         ("./evaluate", "no-such-program", "is not on the PATH; install it"),
         ("metric: speed", "metric: 3", "metric is 3; it must be the name of a metric"),
-        ("metric: speed", "entry_point: f", "entry_point is 'f'; it must be left out"),
-        ("metric: speed", "modules: [a]", "it must be left out with a command"),
+        ("metric: speed", "entry_point: f", "leave entry_point out with a command"),
+        ("metric: speed", "modules: [a]", "leave modules out with a command"),
         ("processes: 9", "processes: 0", "processes is 0; it must be a whole number above 0"),
         ("scratch_mb: 20", "scratch_mb: 2.5", "scratch_mb is 2.5; it must be a whole number"),
-        ("scratch_mb: 20", "disk_mb: 2", "unknown limit 'disk_mb'; valid: memory_mb, processes"),
+        ("scratch_mb: 20", "disk_mb: 2", "unknown limit 'disk_mb'; valid keys: seconds"),
     ],
 )
 def test_a_bad_command(judged: Path, old: str, new: str, message: str) -> None:
@@ -148,9 +148,9 @@ def test_a_bad_command(judged: Path, old: str, new: str, message: str) -> None:
 
 def test_a_metric_and_its_limits_belong_to_a_command(folder: Path) -> None:
     (folder / "problem.yaml").write_text(DECLARATION + "metric: speed\n")
-    assert "metric is 'speed'; it must be left out without a command" in refused(folder)
+    assert "leave metric out without a command" in refused(folder)
     (folder / "problem.yaml").write_text(DECLARATION.replace("64}", "64, processes: 3}"))
-    assert "unknown limit 'processes'; valid: memory_mb, seconds" in refused(folder)
+    assert "unknown limit 'processes'; valid keys: seconds, memory_mb" in refused(folder)
 
 
 def test_a_command_reads_no_data(judged: Path) -> None:

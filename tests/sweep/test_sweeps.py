@@ -117,7 +117,7 @@ def test_one_run_that_cannot_begin_leaves_the_others(tmp_path: Path) -> None:
     given = [each for each in arguments(tmp_path) if each != "problem=signal"]
     done = run(*given, f"problem.path={bad},{good}", scratch=tmp_path / "scratch")
     assert done.returncode == 2
-    assert "error: the initial program of" in done.stderr
+    assert "initial.py:1: the initial program of bad fails" in done.stderr
     (row,) = json.loads((tmp_path / "sweep" / "comparison.json").read_text())
     assert row["problem.path"] == str(good)
 

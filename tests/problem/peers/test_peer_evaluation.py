@@ -68,7 +68,7 @@ def test_another_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     text = EVALUATOR.replace('"combined_score": right', '"share": right')
     write(folder, {"evaluator.py": text})
     code, text = said(capsys, f"problem.path={folder}", "program=initial")
-    assert code == 1
+    assert code == 2
     assert "no metric 'combined_score'; give metric=NAME, one of: right, share" in text
 
 
