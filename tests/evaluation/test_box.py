@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -113,7 +114,10 @@ def attack(boxes: EvaluatorPool, boxed: Problem) -> Attack:
         "subprocess.run(['sh', '-c', 'b() { b | b & }; b; sleep 60'])",
     ],
 )
-def test_a_fork_bomb_is_ended(attack: Attack, bomb: str) -> None:
+def test_a_fork_bomb_is_ended(attack: Attack, missing: set[str], bomb: str) -> None:
+    release = tuple(int(each) for each in platform.release().split("-")[0].split(".")[:2])
+    if os.geteuid() == 0 and ("processes" in missing or release < (6, 14)):
+        pytest.skip("nothing but the watch bounds a superuser's processes here")
     found = attack(bomb)
     # Python's judge ends at once where it forks and exits; the rest ends with it.
     assert found.failure in (Failure.CRASH, Failure.MEMORY, Failure.OUTPUT), found
