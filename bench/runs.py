@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import Run
-from engine.assembly import begun_session
-from engine.beginning import first_events
+from engine.beginning import begun_session, first_events
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool
 from engine.inference import Model

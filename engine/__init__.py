@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.api.engine import Engine, fanout
-    from engine.assembly import Run
+    from engine.api.run import Run
     from engine.core import Problem
 
     __version__: str
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "Engine": "engine.api.engine",
     "Problem": "engine.core",
-    "Run": "engine.assembly",
+    "Run": "engine.api.run",
     "fanout": "engine.api.engine",
 }
 

@@ -1,310 +1,37 @@
-"""A run: its parts joined, from its first programs or from where its log ends, to its end.
+"""A run's loop, joined from its parts: from the state that its log says it has to its end.
 
-    with Run.of("signal", budget={"seconds": 60}) as run:
-        history = run.evolve()
-
-The command line, the benchmarks and the tests all run what this module joins. Does not cover the
-parts (``engine.parts``), or what is printed and written at the end (``engine.run``).
+Does not cover the parts (``engine.parts``), or when a run starts and goes on (``engine.api.run``).
 """
 
-import gc
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import engine
-from engine import config
-from engine.advisor import AdvisedRequests, advised_answers, key_of
-from engine.api.events import Evolution, Tell
-from engine.api.keywords import arguments_of, problem_arguments
-from engine.beginning import Restored, archive_features, first_events, restore, told_cascade
+from engine.advisor import AdvisedRequests, advised_answers
+from engine.beginning import Restored
 from engine.budget import Account, Allowance
-from engine.core import Problem, UserError
+from engine.core import Problem
 from engine.evaluation import Cascade
-from engine.inference import Decoder, Model, find_weights, most_at_once
+from engine.inference import Decoder, Model, most_at_once
 from engine.learning import (
     ADAPTERS,
     Learner,
     TrainerProcess,
-    check_learning,
     group_of,
     own_answer,
     rewards_of,
 )
 from engine.loop import Loop
-from engine.parts import Parts, open_parts, read_problem, settled
+from engine.parts import Parts
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
-from engine.pool import read_pool
-from engine.problem import keep_problem
 from engine.prompts import Operator
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
-from engine.store import Event, EventLog, RunHistory, Session, Verdict, create_run, replay
-from engine.timeline import TIMELINE, Timeline
-
-KEPT = "problem"
-"""Folder of a run in which a problem that was made in Python is kept."""
-Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
-
-
-def _unwatched(history: RunHistory) -> AbstractContextManager[Callable[[], object]]:
-    """Show nobody what becomes of a run."""
-    return nullcontext(lambda: None)
-
-
-def _told_nobody(events: Sequence[Event]) -> None:
-    """Tell nobody what was recorded."""
-
-
-@dataclass(kw_only=True)
-class Run:
-    """One run. `start` and `resume` make it, and hold its log and its parts.
-
-    Attributes:
-        settings: the run's.
-        problem: the run's.
-        log: holds its first events at least.
-        folder: for the timeline.
-        parts: that it works with; None if its budget is spent.
-        history: what the log adds up to.
-        evolution: the loop that `events` runs in a thread; None before.
-    """
-
-    settings: RunSettings
-    problem: Problem
-    log: EventLog
-    folder: Path
-    parts: Parts | None
-    history: RunHistory = field(init=False)
-    evolution: Evolution | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self.history = replay(self.log.events(), self.problem.direction)
-
-    @classmethod
-    def of(cls, problem: str | Path | Problem, **settings: Any) -> AbstractContextManager["Run"]:
-        """Begin a run of a problem, with settings as keywords.
-
-        Args:
-            problem: the name of a shipped one, a folder, or one made by `Problem.of`.
-            settings: as on the command line; a mapping stands for the keys below it, as in
-                ``model="mutation", budget={"candidates": 50}, seed=1``.
-
-        Raises:
-            UserError: a key or value is wrong; see `start` for the rest.
-        """
-        resolved = config.resolve([*problem_arguments(problem), *arguments_of(settings)])
-        return cls.start(resolved, problem=problem if isinstance(problem, Problem) else None)
-
-    @classmethod
-    @contextmanager
-    def start(
-        cls,
-        settings: RunSettings,
-        *,
-        problem: Problem | None = None,
-        load: Callable[[], Model] | None = None,
-    ) -> Iterator["Run"]:
-        """Begin a run. Its folder appears once everything that can fail early has not.
-
-        Args:
-            settings: the run's.
-            problem: in place of the one in the settings' folder.
-            load: returns the model, which stays open; None to load the settings' and close it.
-
-        Raises:
-            UserError: the folder exists, or something does not suit the run's settings.
-        """
-        folder = Path(settings.runs) / (settings.name or _default_name(settings))
-        if folder.exists():
-            raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
-        is_value = problem is not None
-        if problem is None:
-            problem = read_problem(settings)
-        else:
-            kept = folder.absolute() / KEPT / problem.name
-            settings = replace(settings, problem=str(kept))
-        archive_features(settings, problem)  # before anything is started
-        key_of(settings.advisor)
-        pool = settings.pool
-        reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
-        with open_parts(settings, problem, load=load) as parts:
-            events = [begun_session(0, problem), *first_events(settings, parts, reading)]
-            _check_learning(settings, problem, events)
-            settings = settled(settings)  # a run that goes on does so in the format it began with
-
-            def write(path: Path) -> None:
-                config.save(settings, path)
-                if is_value:
-                    keep_problem(problem, path.parent / KEPT / problem.name)
-
-            create_run(folder, write_config=write, events=events)
-            with EventLog(folder, session=0) as log:
-                run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
-                with closing(run):
-                    yield run
-
-    @classmethod
-    @contextmanager
-    def resume(
-        cls,
-        folder: Path | str,
-        *,
-        problem: Problem | None = None,
-        load: Callable[[], Model] | None = None,
-    ) -> Iterator["Run"]:
-        """Go on with the run in a folder, to the budget that it began with.
-
-        Args:
-            folder: the run's.
-            problem: for a run that began with one made by `Problem.of`: the same, made again.
-            load: as in `start`.
-
-        Raises:
-            UserError: the folder is no run, or what it is a run of has changed.
-        """
-        folder = Path(folder)
-        settings = config.load_run(folder)
-        problem = problem or read_problem(settings)
-        with EventLog(folder) as log:
-            run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)
-            if run.history.sessions[0].fingerprint != problem.fingerprint:
-                raise UserError(
-                    f"{problem.folder}, its data or a kernel of its has changed since {folder} "
-                    "began, so scores would not compare; bring the files back, or start a new run"
-                )
-            if run.is_over:
-                yield run
-                return
-            key_of(settings.advisor)  # before anything is started
-            with open_parts(settings, problem, load=load) as run.parts, closing(run):
-                yield run
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the budget is spent and nothing is left to be evaluated."""
-        return Account(self.settings.budget, self.history).is_closed
-
-    def evolve(
-        self,
-        *,
-        stopped: Callable[[], bool] = lambda: False,
-        watch: Watch = _unwatched,
-        tell: Tell = _told_nobody,
-        drains: bool = False,
-    ) -> RunHistory:
-        """Run the loop until the budget is spent, or to an end in good order that is asked for.
-
-        Args:
-            stopped: whether the user asks for an end.
-            watch: given the history, returns what is called whenever an event was added to it, as
-                a context manager that is held as long.
-            tell: called after each commit with the events that are now on disk.
-            drains: whether the verdicts that are out when the user asks for an end are waited for;
-                if not, a run that goes on has those candidates evaluated again.
-        """
-        parts = self.parts
-        if parts is None or self.is_over:
-            return self.history
-        bell = threading.Event()
-        with training(self, parts, notify=bell.set) as trainer:  # it starts while the model loads
-            restored = restore(self.settings, self.problem, list(self.log.events()), parts.model)
-            self.history = restored.state.history
-            learner = None if trainer is None else learner_of(self, trainer)
-            self._evolve(
-                parts=parts,
-                restored=restored,
-                learner=learner,
-                bell=bell,
-                stopped=stopped,
-                watch=watch,
-                tell=tell,
-                drains=drains,
-            )
-        return self.history
-
-    def events(self) -> Iterator[Event]:
-        """Run the loop in a thread, and yield each event once it is on disk.
-
-        The loop goes on meanwhile and waits for nobody. It ends with the budget, or in good order
-        when the iteration is left; a run that was left goes on with `resume`. What was recorded
-        before is in the `log`.
-
-        Raises:
-            RuntimeError: it is the second time for this value.
-        """
-        if self.evolution is not None:
-            raise RuntimeError("a run's events are iterated over once; go on with Run.resume")
-        if self.parts is not None:
-            _ = self.parts.model  # vLLM is loaded by the thread that asks
-        self.evolution = Evolution(lambda stopped, tell: self.evolve(stopped=stopped, tell=tell))
-        return iter(self.evolution)
-
-    def close(self) -> None:
-        """End the loop that `events` runs, if it still does; idempotent."""
-        if self.evolution is not None:
-            self.evolution.close()
-
-    def _evolve(
-        self,
-        *,
-        parts: Parts,
-        restored: Restored,
-        learner: Learner | None,
-        bell: threading.Event,
-        stopped: Callable[[], bool],
-        watch: Watch,
-        tell: Tell,
-        drains: bool,
-    ) -> None:
-        state, settings = restored.state, self.settings
-        fresh: list[Event] = []  # not on disk yet
-        cascade = told_cascade(settings, self.problem, state.history, parts.evaluators)
-
-        def record(event: Event) -> None:
-            state.fold(self.log.append(event))
-            fresh.append(event)
-            if learner is not None:
-                learner.fold(event)
-            update()
-
-        def commit() -> None:
-            for step in learner.completed() if learner is not None else ():
-                record(step)
-            self.log.commit()
-            if fresh:
-                tell(tuple(fresh))
-                fresh.clear()
-
-        with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
-            parts.evaluators.watch(timeline)
-            parts.evaluators.announce_to(bell.set)
-            if self.log.session > 0:
-                record(begun_session(self.log.session, self.problem))
-                self.log.commit()
-            gc.collect()
-            gc.freeze()  # a model leaves millions of objects, which no collection is to walk again
-            evolve(
-                settings=settings,
-                restored=restored,
-                record=record,
-                commit=commit,
-                operators=parts.operators(settings),
-                model=parts.model,
-                syntax=parts.syntax,
-                evaluator=cascade,
-                stopped=stopped,
-                timeline=timeline,
-                bell=bell,
-                serve=None if learner is None else learner.serve,
-                drains=drains,
-            )
+from engine.store import Event, EventLog, RunHistory
+from engine.timeline import Timeline
 
 
 def evolve(
@@ -338,7 +65,7 @@ def evolve(
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict; the decoder rings it too.
         serve: called with the decoder, to which a learner hands its adapters; None without one.
-        drains: see `Run.evolve`.
+        drains: see `engine.Run.evolve`.
     """
     state, pipeline, novelty = restored.state, settings.pipeline, settings.search.novelty
     pressure = BackPressure(
@@ -396,49 +123,41 @@ def evolve(
 
 
 def training(
-    run: Run, parts: Parts, *, notify: Callable[[], object]
+    settings: RunSettings,
+    *,
+    parts: Parts,
+    history: RunHistory,
+    folder: Path,
+    notify: Callable[[], object],
 ) -> AbstractContextManager[TrainerProcess | None]:
-    """Start what trains the run's model, to be held; None if nothing does."""
-    settings, adapter = run.settings, run.history.adapter
+    """Start what trains a run's model, to be held; None if nothing does."""
     if settings.learning.method == "none":
         return nullcontext()
-    checkpoint = run.folder / ADAPTERS / f"{adapter:06}" if adapter else None
+    checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
     return parts.trainer(settings, checkpoint=checkpoint, notify=notify)
 
 
-def learner_of(run: Run, trainer: TrainerProcess) -> Learner:
+def learner_of(
+    settings: RunSettings,
+    *,
+    problem: Problem,
+    history: RunHistory,
+    log: EventLog,
+    folder: Path,
+    trainer: TrainerProcess,
+) -> Learner:
     """Return what learns from a run whose model is loaded, told everything that is recorded."""
-    settings, history = run.settings, run.history
-    rewards = rewards_of(settings.learning, problem=run.problem, history=history)
+    rewards = rewards_of(settings.learning, problem=problem, history=history)
     answers = advised_answers if settings.advisor.enabled else own_answer
     trainer.load()
     learner = Learner(
         settings=settings.learning,
         history=history,
-        folder=run.folder,
+        folder=folder,
         make_group=partial(group_of, rewards=rewards, answers_of=answers),
         trainer=trainer,
         progress=lambda: Account(settings.budget, history).share,
     )
-    for recorded in run.log.events():
+    for recorded in log.events():
         learner.fold(recorded.event)
     return learner
-
-
-def begun_session(number: int, problem: Problem) -> Session:
-    """Return the event that says that this process began to work on a run."""
-    return Session(number=number, engine=engine.__version__, fingerprint=problem.fingerprint)
-
-
-def _check_learning(settings: RunSettings, problem: Problem, events: Sequence[Event]) -> None:
-    """Check, before there is a folder, that a run which is to learn can."""
-    if settings.learning.method != "none":
-        initial = next(each.score for each in events if isinstance(each, Verdict))
-        assert initial is not None  # or it could not begin
-        weights = find_weights(settings.model)
-        check_learning(settings.learning, problem=problem, initial=initial, weights=weights)
-
-
-def _default_name(settings: RunSettings) -> str:
-    problem, now = Path(settings.problem).name, time.strftime("%Y%m%d-%H%M%S")
-    return f"{problem}-{settings.model.name}-s{settings.seed}-{now}"

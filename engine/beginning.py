@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import engine
 from engine.core import INITIAL, Feature, Pending, Problem, Proposal, UserError
 from engine.evaluation import Cascade, StagePool
 from engine.inference import Model
@@ -22,7 +23,7 @@ from engine.prompts import Operator, Tokenizer
 from engine.search.features import cell_of, dimensions, measure
 from engine.search.search import Search
 from engine.settings import RunSettings
-from engine.store import Call, Event, Recorded, RunHistory, Verdict
+from engine.store import Call, Event, Recorded, RunHistory, Session, Verdict
 from engine.syntax import MAX_DEPTH, read
 
 _SIZES_KEPT = 4096  # of the programs asked about last; a history has tens
@@ -184,3 +185,8 @@ def told_cascade(
         cascade.tell(verdict.candidate, verdict.evaluation, iteration=iteration)
     cascade.resume(history.switched_off)
     return cascade
+
+
+def begun_session(number: int, problem: Problem) -> Session:
+    """Return the event that says that this process began to work on a run."""
+    return Session(number=number, engine=engine.__version__, fingerprint=problem.fingerprint)

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine import config
+from engine.api.run import Run
 from engine.arguments import Arguments, execute
-from engine.assembly import Run
 from engine.core import UserError
 from engine.interrupt import terminable
 from engine.session import INTERRUPTED, evolve, log_to_terminal

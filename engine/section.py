@@ -20,6 +20,11 @@ Whole = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]
 """Finite, as `section` has it; a whole number will do."""
 Share = Annotated[Number, Field(ge=0, le=1)]
+Count = Annotated[Whole, Field(ge=1)]
+MOST_TOKENS = 1 << 24
+Tokens = Annotated[Whole, Field(ge=0, le=MOST_TOKENS)]
+Gigabytes = Annotated[Number, Field(ge=0.1)]
+Text = Annotated[str, Field(min_length=1)]
 
 _MUST_BE = {
     "bool_type": "true or false",

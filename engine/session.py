@@ -6,7 +6,7 @@ What ``engine.run`` and the processes of a sweep (``engine.sweep``) share.
 import logging
 from functools import partial
 
-from engine.assembly import Run
+from engine.api.run import Run
 from engine.budget import Limit, ended_by
 from engine.interrupt import interruptible
 from engine.report import Display, print_result, write_results

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from engine.api.run import Run
 from engine.arguments import Arguments, execute
-from engine.assembly import Run
 from engine.inference import Model
 from engine.interrupt import terminable
 from engine.parts import model_loader

@@ -1,0 +1,20 @@
+"""Programs that a run begins with: the group ``pool``."""
+
+from engine.section import Count, Section, Share, section
+
+
+@section
+class PoolSettings(Section):
+    """What a run starts from besides the problem's initial program; see ``engine.pool``.
+
+    Attributes:
+        sources: folders of programs, or of other runs.
+        most_of_run: how many programs of a run are taken, the best.
+        mixing: d, the share of a cluster that is exchanged for good programs of others.
+        elites: rho, the share of it that is not.
+    """
+
+    sources: tuple[str, ...]
+    most_of_run: Count
+    mixing: Share
+    elites: Share

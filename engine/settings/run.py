@@ -1,0 +1,147 @@
+"""Everything that one run is configured with, and what of it goes together."""
+
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+
+from engine.core import UserError
+from engine.search.widths import WIDTHS, WidthSettings
+from engine.section import Section, Text, Whole, in_a_line, require, section
+from engine.settings.advisor import ADVISED, AdvisorSettings
+from engine.settings.budget import BudgetSettings
+from engine.settings.cache import CacheSettings
+from engine.settings.evaluation import EvaluationSettings
+from engine.settings.islands import IslandSettings
+from engine.settings.learning import LearningSettings
+from engine.settings.model import ModelSettings
+from engine.settings.pipeline import PipelineSettings
+from engine.settings.pool import PoolSettings
+from engine.settings.prompts import PromptSettings
+from engine.settings.search import SearchSettings
+
+_NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
+
+
+@section
+class RunSettings(Section):
+    """Everything that one run is configured with.
+
+    Attributes:
+        problem: folder of the problem.
+        data: file or folder with the user's own data, for a problem that reads any; None for the
+            data that come with the problem.
+        metric: the one that is the score, for a problem of another system's; None for
+            ``combined_score``.
+        runs: folder under which each run has its own.
+        name: of the run's folder in it, one part of a path; None for a name made of problem,
+            model, seed and time.
+        seed: from which all random choices of the run derive.
+    """
+
+    problem: str
+    data: Text | None
+    metric: Text | None
+    model: ModelSettings
+    search: SearchSettings
+    width: Annotated[WidthSettings, BeforeValidator(WIDTHS.read)]
+    islands: IslandSettings
+    pool: PoolSettings
+    pipeline: PipelineSettings
+    prompts: PromptSettings
+    budget: BudgetSettings
+    evaluation: EvaluationSettings
+    cache: CacheSettings
+    learning: LearningSettings
+    advisor: AdvisorSettings
+    runs: Text
+    name: str | None
+    seed: Whole = Field(ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        must_be = f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null"
+        require(self.name is None or _is_folder_name(self.name), "name", self.name, must_be)
+        if self.model.kind == "mutation":
+            self._fits_no_model()
+        self._fits_its_operators()
+        if self.learning.method != "none":
+            self._fits_learning()
+        if self.advisor.enabled:
+            self._fits_its_advisor()
+        return self
+
+    def _fits_no_model(self) -> None:
+        """Check that nothing is asked for that only a language model has."""
+        for key, value, allowed, must_be in (
+            ("cache.kind", self.cache.kind, "none", "none"),
+            ("learning.method", self.learning.method, "none", "none"),
+            ("model.engine", self.model.engine, {}, "empty"),
+        ):
+            require(value == allowed, key, value, f"{must_be} with model=mutation")
+
+    def _fits_its_operators(self) -> None:
+        """Check that the operators in the mix suit the model and the width's policy."""
+        is_mutation, operators = self.model.kind == "mutation", self.search.operators
+        for name, weight in operators.items():
+            must_be = (
+                "0 with model=mutation, which only knows operator mutation"
+                if is_mutation
+                else "0 with a language model; give model=mutation"
+            )
+            fits = not weight or (name == "mutation") is is_mutation
+            require(fits, f"search.operators.{name}", weight, must_be)
+        drafts = [key for key in self.model.engine if key.startswith("spec")]
+        must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM can't ban tokens in drafts"
+        infill = operators.get("infill")
+        require(not (drafts and infill), "search.operators.infill", infill, must_be)
+        policy = self.width.policy
+        must_be = (
+            "fixed or turboevolve with operator verbalized: what a call costs is learned from "
+            "children that have an answer each"
+        )
+        fits = policy != "cost_aware" or not operators.get("verbalized")
+        require(fits, "width.policy", policy, must_be)
+
+    def _fits_learning(self) -> None:
+        """Check what a model that learns can't be combined with."""
+        lists = self.search.operators.get("verbalized")
+        must_be = "0 while the model learns: children of one answer are no group"
+        require(not lists, "search.operators.verbalized", lists, must_be)
+        for name, everything in (("top_p", 1.0), ("top_k", 0), ("min_p", 0.0)):
+            given = getattr(self.model, name)
+            must_be = f"{everything:g} while the model learns, from the whole distribution"
+            require(given in (None, everything), f"model.{name}", given, must_be)
+
+    def _fits_its_advisor(self) -> None:
+        """Check what an advisor can't be combined with."""
+        kind = self.model.kind
+        require(kind != "mutation", "model.kind", kind, "vllm where advisor.enabled is true")
+        for name, weight in self.search.operators.items():
+            must_be = f"0 with an advisor, whose experiments {' and '.join(ADVISED)} carry out"
+            require(not weight or name in ADVISED, f"search.operators.{name}", weight, must_be)
+        for key, value, barred, must_be in (
+            ("pipeline.speculate", self.pipeline.speculate, True, "false"),
+            ("prompts.layout", self.prompts.layout, "transcript", "stable or classic"),
+            ("width.policy", self.width.policy, "cost_aware", "fixed or turboevolve"),
+        ):
+            require(value != barred, key, value, f"{must_be} where advisor.enabled is true")
+
+
+_ADAPTER = TypeAdapter(RunSettings)
+
+
+def settings_of(values: object) -> RunSettings:
+    """Return the settings that a nested mapping is, with every key of them.
+
+    Raises:
+        UserError: in a line, the key that is wrong, its value and what it must be.
+    """
+    try:
+        return _ADAPTER.validate_python(values)
+    except ValidationError as error:
+        raise UserError(in_a_line(error, kind=RunSettings)) from error
+
+
+def _is_folder_name(name: str) -> bool:
+    is_a_name = name not in ("", ".", "..") and "/" not in name and name.isprintable()
+    return is_a_name and len(name.encode()) <= _NAME_BYTES
