@@ -46,7 +46,7 @@ def versions_in(folder: Path) -> int:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A run that was killed after two updates and then went to its end; its events before that."""
+    """A run that was killed after an update and then went to its end; its events before that."""
     folder = tmp_path_factory.mktemp("learning")
     scratch, made = folder / "scratch", folder / "learns"
     process = start(
@@ -56,7 +56,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dic
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until(lambda: versions_in(made) >= 2 or process.poll() is not None)
+        wait_until(lambda: versions_in(made) >= 1 or process.poll() is not None)
         assert process.poll() is None, "the run ended before it was killed"
     finally:
         process.kill()
@@ -89,7 +89,7 @@ def test_it_learns_on_where_it_was(killed: tuple[Path, dict[str, Any]]) -> None:
     learned = [iteration for each in updates for iteration in each["groups"]]
     assert len(learned) == len(set(learned))
     summary = read_summary(folder)["learning"]
-    assert summary["updates"] == versions_in(folder) >= 3
+    assert summary["updates"] == versions_in(folder) >= 2
     assert summary["version"] == in_force
     assert summary["seconds"] > 0 and summary["swap_ms"] > 0 and summary["entropy"] > 0
     assert summary["mismatch"] < 0.2  # sampler and trainer agree: prompts, masks and temperatures
