@@ -30,6 +30,7 @@ from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
 from engine.prompts import Operator
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
+from engine.steering import Steering
 from engine.store import Event, EventLog, RunHistory
 from engine.timeline import Timeline
 
@@ -47,6 +48,7 @@ def evolve(
     stopped: Callable[[], bool],
     timeline: Timeline,
     bell: threading.Event,
+    steering: Steering | None = None,
     serve: Callable[[Decoder], object] | None = None,
     drains: bool = False,
 ) -> None:
@@ -64,6 +66,7 @@ def evolve(
         stopped: whether the user asked for an end.
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict; the decoder rings it too.
+        steering: what others ask for meanwhile; None where nobody can.
         serve: called with the decoder, to which a learner hands its adapters; None without one.
         drains: see `engine.Run.evolve`.
     """
@@ -118,6 +121,7 @@ def evolve(
             ),
             timeline=timeline,
             bell=bell,
+            steering=steering or Steering(),
             drains=drains,
         ).run()
 

@@ -111,6 +111,10 @@ class Allowance(Account):
         seconds = self.limits.get(Limit.SECONDS, float("inf"))
         self._deadline = time.monotonic() + seconds - self.history.wall_seconds
 
+    def leave_out(self, seconds: float) -> None:
+        """Have the clock not count seconds in which the run stood still."""
+        self._deadline += seconds
+
     @property
     def is_late(self) -> bool:
         """Whether time is up; then no verdict is waited for, because each may take a minute."""

@@ -13,6 +13,7 @@ Does not cover wiring: ``engine.assembly``.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,8 @@ from engine.core import Evaluation, Refusal
 from engine.evaluation import Cascade
 from engine.pipeline import Calls, LoadWatch, Reader, Request, Response, RunState
 from engine.search.features import cell_of
-from engine.store import Child, Event, Verdict
+from engine.steering import Steering
+from engine.store import Child, Event, Hint, Verdict
 from engine.timeline import Activity, Timeline
 
 _PATIENCE = 0.2  # seconds after which the loop looks at the clock though nothing was reported
@@ -44,6 +46,7 @@ class Loop:
         watch: lets the limits on what is under way follow the load.
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict, or the model a child.
+        steering: what somebody who watches the run asks for meanwhile.
         drains: whether the verdicts that are out at the end are always waited for.
         admitted: candidates that are recorded and not evaluated.
     """
@@ -59,6 +62,7 @@ class Loop:
     watch: LoadWatch
     timeline: Timeline
     bell: threading.Event
+    steering: Steering
     drains: bool
     admitted: list[Child] = field(default_factory=list)
 
@@ -66,14 +70,25 @@ class Loop:
         """Go on until the budget is spent or the user asks for an end."""
         self.admitted = [*self.state.history.pending.values()]
         while self._turn():
+            if self.stands:
+                self._wait_off_the_clock()
+                continue
             if not self.calls.children:
                 self.timeline.model.begin(Activity.AWAIT_EVALUATIONS)
             self.bell.wait(_PATIENCE)
             self.bell.clear()
         self.timeline.model.end()
 
+    @property
+    def stands(self) -> bool:
+        """Whether the run is paused, and all that was under way has ended."""
+        is_idle = not self.calls.in_flight and not self.evaluator.in_flight
+        return self.steering.is_paused and is_idle and not self.allowance.is_spent
+
     def _turn(self) -> bool:
         """Do what can be done now; return whether there is something to wait for."""
+        for text in self.steering.hints():
+            self.record(Hint(number=len(self.state.history.hints), text=text))
         verdicts = self.evaluator.completed(timeout=0)
         self._record_switched_off()
         for candidate_id, evaluation in verdicts:
@@ -84,14 +99,24 @@ class Loop:
             self.calls.abandon()
         elif self.allowance.is_spent:
             self.calls.wind_up()
-        else:
+        elif not self.steering.is_paused:
             self.calls.ask(candidates=self.evaluator.in_flight + len(self.admitted))
         self.commit()
         self._evaluate()
         self.calls.send()
         self.watch.look(candidates=self.evaluator.in_flight)
         is_cut_short = not self.drains and (stopped or self.allowance.is_late)
-        return bool(self.calls.in_flight or (self.evaluator.in_flight and not is_cut_short))
+        is_open = self.calls.in_flight or (self.evaluator.in_flight and not is_cut_short)
+        return bool(is_open) or (self.stands and not stopped)
+
+    def _wait_off_the_clock(self) -> None:
+        began = time.monotonic()
+        self.timeline.model.end()
+        self.bell.wait(_PATIENCE)
+        self.bell.clear()
+        seconds = time.monotonic() - began
+        self.allowance.leave_out(seconds)
+        self.steering.leave_out(seconds)
 
     def _parse(self, request: Request, response: Response) -> None:
         """Record a response's children, and keep those that are worth an evaluation."""

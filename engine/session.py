@@ -34,7 +34,7 @@ def evolve(run: Run, *, place: str = "") -> int:
         parts = (place, run.problem.name, run.settings.model.name, str(run.folder))
         title = " · ".join(["brood", *filter(None, parts)])
         run.evolve(stopped=stopped, watch=partial(Display, settings=run.settings, title=title))
-        is_stopped = stopped() and not was_over
+        is_stopped = (stopped() or run.steering.is_stopped) and not was_over
     return _report(run, stopped=is_stopped)
 
 

@@ -16,7 +16,7 @@ from engine.pipeline import RunState
 from engine.problem import load_problem
 from engine.search.mixes import MIXES
 from engine.settings import Layout, RunSettings
-from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict, replay
+from engine.store import Call, Child, Event, GivenUp, Hint, Recorded, Session, Verdict, replay
 from engine.syntax import read
 
 
@@ -243,6 +243,24 @@ def test_a_guess_is_proposed_with_what_was_known_when_it_was_made(run: Run) -> N
     run.record(call(guess, known=known, guessed=True), child(2, 1, parent=guess.parent.id))
     assert run.restored().unfinished == (run.asked[3], guess)
     assert_alike(run.restored(), run)
+
+
+def test_calls_that_were_cut_short_have_the_hint_that_they_had(run: Run) -> None:
+    run.iterate(0, island=0)
+    run.record(Hint(number=0, text="try a median"))
+    assert run.ask(1, island=0).hint == "try a median"
+    guess, known = run.state.search.ask(2, island=1), len(run.events)
+    run.record(Hint(number=1, text="or a spline"))
+    run.record(call(guess, known=known, guessed=True))
+    assert run.ask(3, island=0).hint == "or a spline"
+    run.record(Hint(number=2, text=""))
+    restored = run.restored()
+    assert restored.unfinished == (run.asked[1], guess, run.asked[3])
+    assert [each.text for each in restored.state.history.hints] == [
+        *("try a median", "or a spline", "")
+    ]
+    assert_alike(restored, run)
+    assert restored.state.search.ask(99, island=0).hint == ""
 
 
 def test_a_parent_and_a_k_that_the_search_would_not_choose_are_kept(run: Run) -> None:

@@ -24,7 +24,7 @@ from engine.advisor.answers import (
 from engine.advisor.repository import chosen, described
 from engine.core import Block, Candidate, Generation, Novelty, Part, Prompt, Proposal
 from engine.prompts import Operator, Parsing
-from engine.prompts.chat import SCORE_TOKENS, ChatOperator
+from engine.prompts.chat import SCORE_TOKENS, ChatOperator, hinted
 from engine.prompts.layouts import fitted
 from engine.settings import MOST_CHILDREN, AdvisorSettings
 from engine.store import TriedIdea
@@ -135,7 +135,7 @@ class AdvisedOperator(ChatOperator):
             self._layout,
             replace(proposal, failures=()),
             self,
-            lambda _: repository,
+            lambda it: (*self._hinted(it.hint), *repository),
             room=self._room(proposal),
         )
         start = blocks[: -len(repository)]
@@ -228,6 +228,9 @@ class AdvisedOperator(ChatOperator):
 
     def _tokens_of(self, text: str) -> int:
         return len(self._tokens(text))
+
+    def _hinted(self, hint: str) -> list[Block]:
+        return [self.block(Part.ASK, text) for text, _ in hinted(hint)]
 
     def _repository(self, known: Sequence[TriedIdea]) -> tuple[Block, ...]:
         if not known:

@@ -38,6 +38,7 @@ from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pool import read_pool
 from engine.problem import keep_problem
 from engine.settings import RunSettings
+from engine.steering import Steering
 from engine.store import Event, EventLog, RunHistory, Verdict, create_run, replay
 from engine.timeline import TIMELINE, Timeline
 
@@ -66,6 +67,7 @@ class Run:
         folder: for the timeline.
         parts: that it works with; None if its budget is spent.
         history: what the log adds up to.
+        steering: what others ask of it meanwhile.
         evolution: the loop that `events` runs in a thread; None before.
     """
 
@@ -75,10 +77,12 @@ class Run:
     folder: Path
     parts: Parts | None
     history: RunHistory = field(init=False)
+    steering: Steering = field(init=False)
     evolution: Evolution | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.history = replay(self.log.events(), self.problem.direction)
+        self.steering = Steering(folder=self.folder, leave_out=self.log.leave_out)
 
     @classmethod
     def of(cls, problem: str | Path | Problem, **settings: Any) -> AbstractContextManager["Run"]:
@@ -226,11 +230,12 @@ class Run:
                 restored=restored,
                 learner=learner,
                 bell=bell,
-                stopped=stopped,
+                stopped=lambda: stopped() or self.steering.is_stopped,
                 watch=watch,
                 tell=tell,
                 drains=drains,
             )
+        self.steering.end()
         return self.history
 
     def events(self) -> Iterator[Event]:
@@ -306,6 +311,7 @@ class Run:
                 stopped=stopped,
                 timeline=timeline,
                 bell=bell,
+                steering=self.steering,
                 serve=None if learner is None else learner.serve,
                 drains=drains,
             )

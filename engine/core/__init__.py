@@ -12,6 +12,7 @@ from engine.core.events import (
     Consultation,
     Event,
     GivenUp,
+    Hint,
     Idea,
     Miss,
     Novelty,

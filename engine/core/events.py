@@ -1,4 +1,4 @@
-"""What a run writes down: ten kinds of events, each with a subject that it has once.
+"""What a run writes down: eleven kinds of events, each with a subject that it has once.
 
 Of a call and its children they hold what TurboEvolve logs (section 6, "Logging and definitions"):
 island, iteration, parent and programs shown, K, and for each child its rank, what became of it, its
@@ -456,4 +456,23 @@ class Update(_Event):
         return self.skipped is None and self.rolled_back is None
 
 
-Event = Session | Seed | Call | Idea | Advice | Child | Verdict | SwitchedOff | GivenUp | Update
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hint(_Event):
+    """Somebody who watches the run left a hint; prompts that are composed later show it.
+
+    Subject: its number.
+
+    Attributes:
+        number: hints before this one.
+        text: in place of the last hint's; empty to show none.
+    """
+
+    KIND = "hint"
+    NAMED_BY = ("number",)
+    number: int
+    text: str
+
+
+Event = (
+    Session | Seed | Call | Idea | Advice | Child | Verdict | SwitchedOff | GivenUp | Update | Hint
+)

@@ -56,6 +56,7 @@ class Proposal:
             it is not among the failures.
         rule: by which the parent was chosen, as the parent policy names it; ``given`` where the
             search was told whom to take.
+        hint: what somebody who watches the run has the prompt say besides; empty for nothing.
     """
 
     iteration: int
@@ -72,6 +73,7 @@ class Proposal:
     partner: Candidate | None = None
     repairs: Attempt | None = None
     rule: str = "given"
+    hint: str = ""
 
     @property
     def partner_id(self) -> str | None:

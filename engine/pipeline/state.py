@@ -10,7 +10,7 @@ them.
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from engine.core import INITIAL, Call, Child, Verdict
+from engine.core import INITIAL, Call, Child, Hint, Verdict
 from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.store import Recorded, RunHistory
@@ -56,6 +56,8 @@ class RunState:
             else:
                 self.search.tell(event.candidate, event.evaluation, cell=event.cell)
                 self._judged(child)
+        elif isinstance(event, Hint):
+            self.search.heed(event)
 
     def is_open(self, island: int) -> bool:
         """Whether an iteration of the island has begun whose verdicts are not all in."""

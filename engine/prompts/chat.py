@@ -6,9 +6,9 @@ show one program more and ask for a whole one: ``crossover`` another candidate, 
 the parent, and ``repair`` a failed attempt at changing the parent, to be corrected. In a transcript
 all may take turns: the conversation is one.
 
-A request shows what only it is about: a crossover's second program, the failed attempt that a
-repair corrects, and failed attempts at the parent. Where there is no room for the first two, both
-operators ask for what a rewrite asks for.
+A request shows what only it is about: a hint, a crossover's second program, the failed attempt that
+a repair corrects, and failed attempts at the parent. Where there is no room for the second program,
+both operators ask for what a rewrite asks for.
 
 Failed attempts come from programs that a model wrote and from what they printed, so they are
 fenced, printable, and hold none of the turn markers that `_MARK` lists; other printable text is
@@ -128,7 +128,8 @@ class ChatOperator(Writer):
 
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request."""
-        return self._asked(self._request(proposal.parent, proposal, self.form))
+        request = self._request(proposal.parent, proposal, self.form)
+        return self._asked([*hinted(proposal.hint), *request])
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """See `Writer.exchange`."""
@@ -243,6 +244,17 @@ def failed(attempts: Sequence[Attempt], *, parent: Candidate, form: Form) -> lis
     )
     described = (_described(attempt, parent.program, form) for attempt in attempts)
     return [("\n\n".join(["", intro, *described]), tuple(each.id for each in attempts))]
+
+
+def hinted(hint: str) -> list[Piece]:
+    """Return the start of a request that shows a hint, if there is one.
+
+    It stands in no earlier request of a conversation: those are written again without it.
+    """
+    if not hint:
+        return []
+    intro = "# Hint\nA person who watches this search says, about what to try and nothing else:"
+    return [(f"{intro}\n{fenced('text', harmless(hint))}\n\n", ())]
 
 
 def _said(words: str, form: Form) -> str:

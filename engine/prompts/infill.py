@@ -36,6 +36,7 @@ from engine.core import (
     Proposal,
     Turn,
 )
+from engine.prompts.chat import harmless
 from engine.prompts.grammar import call_grammar, grammar_of
 from engine.prompts.layouts import Writer, score_in_words
 from engine.prompts.operator import OPERATORS, Parsing
@@ -126,7 +127,7 @@ class Infill(Writer):
         asks = [self.block(Part.ASK, text, shows=shows) for text in pieces]
         tokens = STATEMENT_TOKENS if gap.whole_lines else EXPRESSION_TOKENS
         room = self.tokenizer.max_model_len - tokens
-        blocks = self._laid_out(proposal, lambda _: asks, room=room)
+        blocks = self._laid_out(proposal, lambda it: [*self._hinted(it.hint), *asks], room=room)
         banned: tuple[int, ...] = ()
         # An assignment that is inserted goes on as nothing in the parent does.
         if rng.random() < self.bans and not gap.before:
@@ -189,6 +190,11 @@ class Infill(Writer):
     @property
     def _next(self) -> str:
         return f"{self.form.comment} a better version\n"
+
+    def _hinted(self, hint: str) -> list[Block]:
+        """Return a hint as comments, if there is one."""
+        lines = (f"{self.form.comment} {line}".rstrip() for line in harmless(hint).splitlines())
+        return [self.block(Part.ASK, "\n".join(lines) + "\n")] if hint else []
 
     def _score_line(self, program: Candidate | Pending) -> str:
         return f"{self.form.comment} score {score_in_words(program)}\n"

@@ -225,16 +225,19 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
     """Return the proposal with one thing less to show; None if nothing more can be left out.
 
     The failed attempts go first, the oldest of them before the others; then the pending programs,
-    from the last one on; then what the layout chooses; in the end a crossover's partner, or the
-    attempt that a repair corrects.
+    from the last one on; then what the layout chooses; then a crossover's partner, or the attempt
+    that a repair corrects; in the end a hint.
     """
     if proposal.failures:
         return replace(proposal, failures=proposal.failures[1:])
     if proposal.pending:
         return replace(proposal, pending=proposal.pending[:-1])
-    if proposal.partner is None and proposal.repairs is None:
-        return layout.smaller(proposal)
-    return layout.smaller(proposal) or replace(proposal, partner=None, repairs=None)
+    smaller = layout.smaller(proposal)
+    if smaller is None and (proposal.partner is not None or proposal.repairs is not None):
+        return replace(proposal, partner=None, repairs=None)
+    if smaller is None and proposal.hint:
+        return replace(proposal, hint="")
+    return smaller
 
 
 def _tokens(blocks: Iterable[Block]) -> int:

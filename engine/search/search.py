@@ -1,9 +1,10 @@
 """The search's contract with the loop: ask for proposals, tell scores, finish iterations.
 
-The search is a fold over `Search.begin_with`, `Search.begin`, `Search.admit`, `Search.tell` and
-`Search.finish`, in the order of the run's log. An ask uses everything that was told before it and
-changes nothing. All chance derives from the run's seed, the island and the number of the iteration.
-So a run that was killed and is told its log asks for the same proposals again.
+The search is a fold over `Search.begin_with`, `Search.begin`, `Search.admit`, `Search.tell`,
+`Search.heed` and `Search.finish`, in the order of the run's log. An ask uses everything that was
+told before it and changes nothing. All chance derives from the run's seed, the island and the
+number of the iteration. So a run that was killed and is told its log asks for the same proposals
+again.
 
 **Islands.** Each has its own candidates, window, width policy and failed attempts. They share the
 initial program, and know each other's programs as duplicates. Their best migrate. The calls of one
@@ -31,6 +32,7 @@ from engine.core import (
     Direction,
     Evaluation,
     Feature,
+    Hint,
     Pending,
     Program,
     Proposal,
@@ -89,6 +91,7 @@ class Search:
         self._migration = islands
         self._topology = islands.topology.make(islands=islands.count)
         self._islands = [self._new_island(number) for number in range(islands.count)]
+        self._hint = ""
         self._mixes = [settings.mix.make(weights=weights) for _ in self._islands]
 
     @property
@@ -201,6 +204,7 @@ class Search:
             partner=None if choice.partner is None else population.candidate(choice.partner),
             repairs=None if choice.repairs is None else population.attempt(choice.repairs),
             rule=choice.rule,
+            hint=self._hint,
         )
 
     def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
@@ -240,6 +244,10 @@ class Search:
         for number, island in enumerate(self._islands):
             if first is not None and (islands is None or number in islands):
                 island.begin_with(first)
+
+    def heed(self, hint: Hint) -> None:
+        """Have proposals carry a hint, in place of the last one; it decides nothing here."""
+        self._hint = hint.text
 
     def begin(self, call: Call) -> None:
         """Take in that a call is made.

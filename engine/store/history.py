@@ -20,6 +20,7 @@ from engine.core import (
     Event,
     Failure,
     GivenUp,
+    Hint,
     Idea,
     Miss,
     Refusal,
@@ -48,6 +49,7 @@ class RunHistory:
         calls: every call by iteration, in the order they were recorded.
         pending: the admitted children without a verdict by id, in the order they were generated.
         updates: the steps of training, in order.
+        hints: those that were left, in order.
         advice: what the advisor said before each child, by the child's id.
         ideas: the advisor's, with what came of them.
         advisor_tokens: that the advisor generated; they are among the generated ones, and those of
@@ -76,6 +78,7 @@ class RunHistory:
     calls: dict[int, Call] = field(default_factory=dict)
     pending: dict[str, Child] = field(default_factory=dict)
     updates: list[Update] = field(default_factory=list)
+    hints: list[Hint] = field(default_factory=list)
     advice: dict[str, Advice] = field(default_factory=dict)
     ideas: IdeaRepository = field(init=False)
     advisor_tokens: int = 0
@@ -126,6 +129,8 @@ class RunHistory:
             self._fold_verdict(event)
         elif isinstance(event, Advice):
             self._fold_advice(event)
+        elif isinstance(event, Hint):
+            self.hints.append(event)
         if isinstance(event, Idea | Advice | Child | Verdict):
             self.ideas.fold(event, at=self.events)
 

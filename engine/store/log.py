@@ -25,6 +25,8 @@ from engine.core import Event, Session, UserError, Verdict
 
 DATABASE = "run.db"
 _LOCK = "run.lock"
+_LOCK_ATTEMPTS = 5
+_LOCK_SECONDS = 0.02  # between two of them
 _APPLICATION_ID = 0x42524F44  # "BROD"
 _SCHEMA_VERSION = 9
 _SCHEMA = """
@@ -101,6 +103,10 @@ class EventLog:
         _insert(self._db, recorded)
         return recorded
 
+    def leave_out(self, seconds: float) -> None:
+        """Have the clock not count seconds in which the run stood still."""
+        self._began += seconds
+
     def commit(self) -> None:
         """Bring all events that were appended to disk, at once; do nothing if there are none.
 
@@ -124,19 +130,55 @@ class EventLog:
         os.close(self._lock)
 
 
-def read_log(folder: Path) -> Iterator[Recorded]:
-    """Yield all events of a run in the order they were written, and change nothing.
+def read_log(folder: Path, *, after: int = 0) -> Iterator[Recorded]:
+    """Yield the events of a run in the order they were written, and change nothing.
 
     The run may go on meanwhile; the events are those of the moment when the first one is read.
+
+    Args:
+        folder: the run's.
+        after: how many of the first ones to leave out.
 
     Raises:
         UserError: the folder is not a run, or its log is damaged.
     """
     path = _database(folder)
-    # Without a write-ahead log nobody has the file open, and no such log has to be made to read it.
-    is_at_rest = not path.with_name(f"{DATABASE}-wal").exists()
-    with closing(_connect(path, "immutable=1" if is_at_rest else "mode=ro")) as db:
-        yield from _events(db, path)
+    with closing(_open_to_read(path)) as db:
+        yield from _events(db, path, after=after)
+
+
+def read_event(folder: Path, kind: type[Event], subject: str) -> Event | None:
+    """Return one event of a run, found by its subject; None if the log has none.
+
+    Raises:
+        UserError: the folder is not a run, or its log is damaged.
+    """
+    path = _database(folder)
+    with closing(_open_to_read(path)) as db:
+        try:
+            found = db.execute(
+                "SELECT body FROM events WHERE kind = ? AND subject = ?", (kind.KIND, subject)
+            ).fetchone()
+            return None if found is None else decode(kind.KIND, found[0])
+        except (sqlite3.Error, ValueError) as error:
+            raise _damaged(path, error) from error
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process works on a run; False where that can't be told."""
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def create_log(path: Path, events: Iterable[Event]) -> None:
@@ -159,6 +201,12 @@ def _database(folder: Path) -> Path:
     return path
 
 
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    # Without a write-ahead log nobody has the file open, and no such log has to be made to read it.
+    is_at_rest = not path.with_name(f"{DATABASE}-wal").exists()
+    return _connect(path, "immutable=1" if is_at_rest else "mode=ro")
+
+
 def _connect(path: Path, how: str) -> sqlite3.Connection:
     # Opened by URI, so that a file that is gone is an error and not an empty log.
     try:
@@ -179,13 +227,20 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     return db
 
 
-def _events(db: sqlite3.Connection, path: Path) -> Iterator[Recorded]:
+def _events(db: sqlite3.Connection, path: Path, *, after: int = 0) -> Iterator[Recorded]:
     try:
-        rows = db.execute("SELECT session, elapsed, kind, body FROM events ORDER BY seq")
+        # Nothing is ever removed, so seq counts the events from 1.
+        rows = db.execute(
+            "SELECT session, elapsed, kind, body FROM events WHERE seq > ? ORDER BY seq", (after,)
+        )
         for session, elapsed, kind, body in rows:
             yield Recorded(session=session, elapsed=elapsed, event=decode(kind, body))
     except (sqlite3.Error, KeyError, ValueError) as error:
-        raise UserError(f"{path} is damaged: {error}; restore it from a copy") from error
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(f"{path} is damaged: {error}; restore it from a copy")
 
 
 def _check_schema(db: sqlite3.Connection, path: Path) -> None:
@@ -227,12 +282,14 @@ def _take_lock(folder: Path) -> int:
         descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise UserError(f"{folder} can't be written: {error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise UserError(f"another process works on {folder}; wait for it or stop it") from error
-    return descriptor
+    for attempt in range(_LOCK_ATTEMPTS):  # `is_held` has the lock for a moment
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except BlockingIOError:
+            time.sleep(_LOCK_SECONDS * (attempt + 1 < _LOCK_ATTEMPTS))
+    os.close(descriptor)
+    raise UserError(f"another process works on {folder}; wait for it or stop it")
 
 
 def encode(event: Event) -> str:

@@ -25,7 +25,7 @@ from engine.core import (
     Refusal,
     SwitchedOff,
 )
-from engine.store import Call, Child, Event, GivenUp, Session, Verdict
+from engine.store import Call, Child, Event, GivenUp, Hint, Session, Verdict
 from engine.store.log import decode, encode
 
 # A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
@@ -150,8 +150,10 @@ given_up = st.builds(
     llm_seconds=floats,
 )
 
+hints = st.builds(Hint, number=counts, text=texts)
 
-@given(sessions | calls | children | verdicts | screens_off | given_up | advice | ideas)
+
+@given(sessions | calls | children | verdicts | screens_off | given_up | advice | ideas | hints)
 def test_an_event_comes_back_as_it_was(event: Event) -> None:
     text = encode(event)
 
