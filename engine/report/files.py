@@ -36,7 +36,7 @@ def write_page(runs: Sequence[RunRecord], path: Path) -> None:
         from engine.report.page import report_page
     except ModuleNotFoundError as error:
         raise _missing("html", error) from error
-    write_whole(path, report_page(_named(runs), aims=_aims(runs)))
+    write_whole(path, report_page(_named(runs), aims=aims_of(runs)))
 
 
 def write_images(runs: Sequence[RunRecord], folder: Path) -> int:
@@ -51,7 +51,7 @@ def write_images(runs: Sequence[RunRecord], folder: Path) -> int:
         from engine.report.figures import figures_across, figures_of
     except ModuleNotFoundError as error:
         raise _missing("images", error) from error
-    runs, aims = _named(runs), _aims(runs)
+    runs, aims = _named(runs), aims_of(runs)
     series = {run.name: group.label or "all" for group in grouped_runs(runs) for run in group.runs}
     figures = {each.name: each for each in figures_across(runs, aims=aims, series=series)}
     names = _file_names([run.name for run in runs])
@@ -108,7 +108,7 @@ def _storable(value: Any) -> Any:
     return float(value) if isinstance(value, float) else value
 
 
-def _aims(runs: Sequence[RunRecord]) -> "Aims":
+def aims_of(runs: Sequence[RunRecord]) -> "Aims":
     """Return the published scores of the runs' problem, and its target, or else the budget's."""
     from engine.report.figures import Aims
 

@@ -8,7 +8,7 @@ from engine.report.analysis.figures import Table
 from engine.report.analysis.learning import learning
 from engine.report.analysis.rates import operators, parents, ranks
 from engine.report.analysis.replay import replay
-from engine.report.analysis.runs import RunRecord, read_runs, record_of
+from engine.report.analysis.runs import GrowingRun, RunRecord, growing_run, read_runs, record_of
 
 ANALYSES: dict[str, Callable[[Sequence[RunRecord], int], Mapping[str, Table]]] = {
     "progress": lambda runs, top: progress(runs),

@@ -124,6 +124,70 @@ def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
     return runs
 
 
+class GrowingRun:
+    """A run as far as its log was read, which may be read on."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        settings: RunSettings,
+        direction: Direction,
+        declared: Sequence[Feature] = (),
+        folder: Path | None = None,
+    ) -> None:
+        """Begin without an event; the arguments as in `record_of`."""
+        self.history = RunHistory(direction=direction)
+        self._account = Account(settings.budget, self.history)
+        self._name, self._settings, self._folder = name, settings, folder
+        self._declared = declared
+        self._features: tuple[Feature, ...] | None = None
+        self._trials: dict[str, Trial] = {}
+        self._totals: dict[str, Totals] = {}
+        self._at: dict[tuple[str, str], float] = {}
+        self._bests: dict[str, float] = {}
+
+    def take(self, events: Iterable[Recorded]) -> None:
+        """Take in what the log goes on with; at first, the program that the run began with too.
+
+        Raises:
+            UserError: see `record_of`.
+        """
+        history, is_new = self.history, not self.history.events
+        for event in follow(events, history, name=self._name):
+            self._at[event.KIND, event.subject] = history.wall_seconds
+            if isinstance(event, Verdict):
+                self._totals[event.candidate] = _totals(self._account, history)
+                if history.best is event and event.score is not None:
+                    self._bests[event.candidate] = event.score
+            if isinstance(event, Child):
+                self._trials[event.id] = _trial(event, history, self._bests)
+            elif isinstance(event, Verdict) and event.candidate in self._trials:
+                child = history.children[event.candidate]
+                self._trials[event.candidate] = _trial(child, history, self._bests)
+        if is_new:
+            self._features = dimensions(
+                self._settings.search.archive,
+                initial_program=history.program_of(INITIAL),
+                declared=self._declared,
+            )
+
+    def record(self) -> RunRecord:
+        """Return the run as it stands; what is in it is not to be read once more was taken in."""
+        return RunRecord(
+            name=self._name,
+            settings=self._settings,
+            history=self.history,
+            trials=tuple(self._trials.values()),
+            totals=self._totals,
+            at=self._at,
+            bests=self._bests,
+            end=_totals(self._account, self.history),
+            features=self._features,
+            folder=self._folder,
+        )
+
+
 def record_of(
     *,
     name: str,
@@ -146,48 +210,35 @@ def record_of(
     Raises:
         UserError: the events do not fit together, or the problem names no features and should.
     """
-    history = RunHistory(direction=direction)
-    account = Account(settings.budget, history)
-    totals: dict[str, Totals] = {}
-    at: dict[tuple[str, str], float] = {}
-    bests: dict[str, float] = {}
-    for event in follow(events, history, name=name):
-        at[event.KIND, event.subject] = history.wall_seconds
-        if isinstance(event, Verdict):
-            totals[event.candidate] = _totals(account, history)
-            if history.best is event and event.score is not None:
-                bests[event.candidate] = event.score
-    return RunRecord(
-        name=name,
+    run = GrowingRun(
+        name=name, settings=settings, direction=direction, declared=declared, folder=folder
+    )
+    run.take(events)
+    return run.record()
+
+
+def growing_run(folder: Path) -> GrowingRun:
+    """Return the run in a folder, of which no event was taken in.
+
+    Raises:
+        UserError: its settings, or what its problem declares, can't be read.
+    """
+    settings = config.load(folder / "config.yaml")
+    problem = Path(settings.problem)
+    return GrowingRun(
+        name=os.fsencode(folder).decode(errors="replace"),
         settings=settings,
-        history=history,
-        trials=tuple(_trial(child, history, bests) for child in history.children.values()),
-        totals=totals,
-        at=at,
-        bests=bests,
-        end=_totals(account, history),
-        features=dimensions(
-            settings.search.archive,
-            initial_program=history.program_of(INITIAL),
-            declared=declared,
-        ),
+        direction=read_direction(problem),
+        declared=read_features(problem),
         folder=folder,
     )
 
 
 def _read(folder: Path) -> RunRecord:
     events = tuple(read_log(folder))  # first: it says what is wrong with a folder that is no run
-    settings = config.load(folder / "config.yaml")
-    problem = Path(settings.problem)
-    name = os.fsencode(folder).decode(errors="replace")
-    return record_of(
-        name=name,
-        settings=settings,
-        direction=read_direction(problem),
-        events=events,
-        declared=read_features(problem),
-        folder=folder,
-    )
+    run = growing_run(folder)
+    run.take(events)
+    return run.record()
 
 
 def _trial(child: Child, history: RunHistory, bests: Collection[str]) -> Trial:

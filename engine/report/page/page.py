@@ -3,14 +3,10 @@
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
-import vl_convert
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from engine.report.analysis import RunRecord
@@ -18,9 +14,9 @@ from engine.report.analysis.figures import Share, Table
 from engine.report.clock import clock_use
 from engine.report.figures import Aims, Figure, figures_across, figures_of, path_of
 from engine.report.figures.thinning import thinned
+from engine.report.page.assets import asset, plain, templates, vega
 from engine.report.page.diff import Step, steps_of
 from engine.report.page.pack import Packed, packed
-from engine.report.page.text import cut, shown
 from engine.report.tables import Group, differences, grouped_runs, overview, rules
 from engine.report.tables.ideas import ideas_of
 from engine.report.tables.programs import Row, of_run
@@ -31,7 +27,6 @@ DETAILED = 12
 _ROOM = 2_500_000  # characters of the page that programs may take
 _DIFF_LINES = 4000  # of the page
 _ROWS = 40  # of a table on the page
-_CELL = 300  # characters of a cell
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,22 +70,29 @@ def report_page(runs: Sequence[RunRecord], *, aims: Aims) -> str:
     detailed = runs[:DETAILED]
     sections = [_section(n, run, aims, len(detailed)) for n, run in enumerate(detailed)]
     everything = [*across, *(each for section in sections for each in section.figures)]
-    scripts = [vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"), _file("page.js")]
-    page: str = _template().render(
-        problem=overview(runs).rows[0]["problem"],
-        overview=overview(runs),
-        groups=groups if len(runs) > 1 else (),
-        group_rows=[_group_row(group) for group in groups],
-        differences=differences(runs) if len(runs) > 1 else None,
-        across=across,
-        sections=sections,
-        left_out=len(runs) - len(detailed),
-        data=_json(
-            {each.id: {"spec": each.figure.spec, "data": each.figure.data} for each in everything}
-        ),
-        style=Markup(_file("style.css")),
-        scripts=[Markup(script) for script in scripts],
-        policy=_policy(scripts),
+    scripts = [vega(), asset("drawing.js") + asset("page.js")]
+    page: str = (
+        templates()
+        .get_template("report.html")
+        .render(
+            problem=overview(runs).rows[0]["problem"],
+            overview=overview(runs),
+            groups=groups if len(runs) > 1 else (),
+            group_rows=[_group_row(group) for group in groups],
+            differences=differences(runs) if len(runs) > 1 else None,
+            across=across,
+            sections=sections,
+            left_out=len(runs) - len(detailed),
+            data=_json(
+                {
+                    each.id: {"spec": each.figure.spec, "data": each.figure.data}
+                    for each in everything
+                }
+            ),
+            style=Markup(asset("style.css")),
+            scripts=[Markup(script) for script in scripts],
+            policy=_policy(scripts),
+        )
     )
     return page
 
@@ -168,55 +170,8 @@ def _clock(run: RunRecord) -> list[Row]:
 
 def _json(value: Any) -> Markup:
     """Return a value as JSON that can stand in a script element."""
-    text = json.dumps(_plain(value), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: text that can be seen, and no number that is not finite."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, str):
-        return shown(cut(value, _CELL))
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _cell(value: Any) -> str:
-    """Return a value of a table as it is shown."""
-    if value is None:
-        return "-"
-    if isinstance(value, Share):
-        return str(value)
-    if isinstance(value, bool | str):
-        return shown(cut(str(value), _CELL))
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.6g}"
-
-
-def _words(key: str) -> str:
-    return shown(key.replace("_", " "))
-
-
-def _template() -> Any:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        "cell": _cell,
-        "words": _words,
-        "shown": lambda text: shown(text),
-        "markup": Markup,
-    }
-    return environment.from_string(_file("report.html"))
-
-
-def _file(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(scripts: Sequence[str]) -> str:
