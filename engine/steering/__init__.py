@@ -8,6 +8,6 @@ Does not cover who may leave a request (``engine.dashboard``), or what a prompt 
 (``engine.prompts``).
 """
 
-from engine.steering.request import MOST_HINT, Request, checked_hint
+from engine.steering.request import MOST_HINT, Request, checked_hint, decoded
 from engine.steering.requests import is_paused, leave
 from engine.steering.steering import Steering

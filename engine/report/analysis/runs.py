@@ -125,7 +125,12 @@ def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
 
 
 class GrowingRun:
-    """A run as far as its log was read, which may be read on."""
+    """A run as far as its log was read, which may be read on.
+
+    Attributes:
+        settings: the run's.
+        history: what was taken in adds up to.
+    """
 
     def __init__(
         self,
@@ -139,7 +144,8 @@ class GrowingRun:
         """Begin without an event; the arguments as in `record_of`."""
         self.history = RunHistory(direction=direction)
         self._account = Account(settings.budget, self.history)
-        self._name, self._settings, self._folder = name, settings, folder
+        self.settings = settings
+        self._name, self._folder = name, folder
         self._declared = declared
         self._features: tuple[Feature, ...] | None = None
         self._trials: dict[str, Trial] = {}
@@ -167,7 +173,7 @@ class GrowingRun:
                 self._trials[event.candidate] = _trial(child, history, self._bests)
         if is_new:
             self._features = dimensions(
-                self._settings.search.archive,
+                self.settings.search.archive,
                 initial_program=history.program_of(INITIAL),
                 declared=self._declared,
             )
@@ -176,7 +182,7 @@ class GrowingRun:
         """Return the run as it stands; what is in it is not to be read once more was taken in."""
         return RunRecord(
             name=self._name,
-            settings=self._settings,
+            settings=self.settings,
             history=self.history,
             trials=tuple(self._trials.values()),
             totals=self._totals,

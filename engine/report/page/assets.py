@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 import vl_convert
-from jinja2 import BaseLoader, ChoiceLoader, Environment, FunctionLoader, StrictUndefined
+from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from engine.report.analysis.figures import Share
@@ -28,26 +28,24 @@ def vega() -> str:
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
-def templates(*more: BaseLoader, filters: Mapping[str, Any] | None = None) -> Environment:
+def templates(*more: BaseLoader) -> Environment:
     """Return an environment whose templates escape what they are given.
 
     Args:
         more: where templates are found besides those of this folder.
-        filters: besides ``cell``, ``words``, ``shown`` and ``markup``.
     """
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=ChoiceLoader([FunctionLoader(asset), *more]),
+        loader=ChoiceLoader([PackageLoader(__package__, "."), *more]),
     )
     environment.filters |= {
         "cell": cell,
         "words": words,
         "shown": lambda text: shown(text),
         "markup": Markup,
-        **(filters or {}),
     }
     return environment
 

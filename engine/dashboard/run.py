@@ -1,0 +1,190 @@
+"""One run as the live page sees it: read on from the last event seen, and what of it is kept.
+
+Kept are the figures of every event and none of its long texts, so that hundreds of thousands of
+events fit into memory; a program's text is read from the store when somebody asks for it.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from engine.budget import Account
+from engine.core import Seed, UserError
+from engine.report.analysis import GrowingRun, growing_run
+from engine.report.page.text import cut, shown
+from engine.report.tables import overview
+from engine.steering import is_paused
+from engine.store import DATABASE, Call, Child, Recorded, Verdict, is_held, read_event, read_log
+
+_STRIDE = 64  # events between two looks at the clock
+_LONGEST = 100_000  # characters of a program that are shown
+_KEPT_OF_MESSAGE = 300  # characters
+
+Row = dict[str, Any]
+
+
+class WatchedRun:
+    """A run in a folder. Nothing here raises for what its folder holds: `error` tells it.
+
+    Attributes:
+        name: by which the page knows it.
+        folder: where it lies.
+        state: ``running``, ``paused``, ``over`` (its budget is spent), ``stopped`` (nobody works on
+            it, and it could go on), ``unreadable``.
+        is_behind: whether its log holds events that were not taken in.
+        error: why it can't be read; empty if it can.
+        changes: counts how often events were taken in.
+        growing: what was taken in; None before the first event.
+        lock: held by whoever reads or extends ``growing``.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self.state = "stopped"
+        self.is_behind = True
+        self.error = ""
+        self.changes = 0
+        self.growing: GrowingRun | None = None
+        self.lock = threading.Lock()
+        self._file: object = None  # of which the events were taken in
+        self._seen: tuple[object, ...] = ()  # of the files, when all was taken in
+        self._facts: Row = {}
+
+    def refresh(self, *, deadline: float) -> None:
+        """Take in what the log goes on with, until a time of the monotonic clock at most."""
+        stamp = self._stamp()
+        if stamp != self._seen and time.monotonic() < deadline:
+            try:
+                self._read(deadline)
+                self.error = ""
+            except (UserError, OSError) as error:  # mended, its files are others
+                self.error, self.is_behind = str(error), False
+            if not self.is_behind:
+                self._seen = stamp
+        self.state = self._state()
+
+    @property
+    def hint(self) -> str:
+        """The hint that its prompts show; empty for none."""
+        hints = [] if self.growing is None else self.growing.history.hints
+        return hints[-1].text if hints else ""
+
+    def facts(self) -> Row:
+        """Return the row of the table of all runs; shares are numbers from 0 to 1."""
+        return {
+            "name": self.name,
+            "href": f"/runs/{quote(self.name)}",
+            "state": self.state,
+            "error": shown(cut(self.error, _KEPT_OF_MESSAGE)),
+            "reading": self.is_behind,
+            **self._facts,
+        }
+
+    def program(self, row: Row) -> Row:
+        """Return a row of `engine.report.tables.programs` with the program's text.
+
+        Raises:
+            UserError: the log can't be read.
+        """
+        name = row["id"]
+        if row["iteration"] >= 0:
+            child = read_event(self.folder, Child, name)
+            program = child.program if isinstance(child, Child) else None
+            text = None if program is None else program.text
+        else:
+            kinds = (Verdict, Seed)
+            found = (read_event(self.folder, kind, name) for kind in kinds)
+            texts = (each.program for each in found if isinstance(each, kinds))
+            text = next((each for each in texts if each is not None), None)
+        lacking = "No program was read from the answer."
+        return {**row, "text": lacking if text is None else shown(cut(text, _LONGEST))}
+
+    def _read(self, deadline: float) -> None:
+        file = (self.folder / DATABASE).stat().st_ino
+        if self.growing is None or file != self._file:  # or else a run that took its place
+            self.growing, self._file = growing_run(self.folder), file
+        growing, before = self.growing, self.growing.history.events
+        fresh = map(_lightened, read_log(self.folder, after=before))
+        first = next(fresh, None)
+        self.is_behind = first is not None
+        if first is not None:
+            growing.take(self._until(chain([first], fresh), deadline))
+            self.changes += 1
+            (row,) = overview([growing.record()]).rows
+            self._facts = {key: value for key, value in row.items() if key != "run"}
+
+    def _until(self, events: Iterator[Recorded], deadline: float) -> Iterator[Recorded]:
+        """Yield events until a time has come; at least as many as a run begins with."""
+        while stride := list(islice(events, _STRIDE)):
+            yield from stride
+            if time.monotonic() >= deadline:
+                return
+        self.is_behind = False
+
+    def _stamp(self) -> tuple[object, ...]:
+        """Return what changes whenever the log does."""
+        return tuple(map(_size, (self.folder / DATABASE, self.folder / f"{DATABASE}-wal")))
+
+    def _state(self) -> str:
+        if self.error:
+            return "unreadable"
+        if is_held(self.folder):
+            return "paused" if is_paused(self.folder) else "running"
+        growing = self.growing
+        if growing is None or self.is_behind:
+            return "stopped"
+        is_over = Account(growing.settings.budget, growing.history).is_closed
+        return "over" if is_over or self._ended() else "stopped"
+
+    def _ended(self) -> bool:
+        """Whether its summary says that a limit was reached: the clock's is in no event."""
+        try:
+            summary = json.loads((self.folder / "summary.json").read_bytes())
+            return summary["ended_by"] is not None
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+
+def _size(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _lightened(recorded: Recorded) -> Recorded:
+    """Return an event without its long texts; its figures stay as they are."""
+    event = recorded.event
+    if isinstance(event, Child):
+        program = event.program
+        event = replace(
+            event,
+            completion="",
+            completion_ids=_tokens(event.generated_tokens),
+            logprobs=(),
+            program=None if program is None else replace(program, text=""),
+        )
+    elif isinstance(event, Call):
+        event = replace(event, prompt="", sampled_from=None)
+    elif isinstance(event, Verdict):
+        found = event.evaluation
+        light = replace(found, message=found.message[:_KEPT_OF_MESSAGE], artifacts={})
+        event = replace(event, evaluation=light)
+    else:
+        return recorded
+    return replace(recorded, event=event)
+
+
+@lru_cache(maxsize=4096)
+def _tokens(count: int) -> tuple[int, ...]:
+    """Return so many tokens, of which only the number is asked for."""
+    return (0,) * count
