@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-all lint format lock environment clean
+.PHONY: help run test test-slow test-all docs lint format lock environment clean
 
 help:  ## Say what can be made
 	@awk 'NR > 2 && /^#/ { print substr($$0, 3) } /^$$/ { print; exit }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-slow: environment  ## Run those that take minutes
 
 test-all: environment  ## Run all tests, with new random examples
 	@$(PYTEST) --hypothesis-profile=new $(ARGS)
+
+docs: environment  ## Build the documentation as pages that need no network, in build/docs
+	@$(BIN)/python -m install.docs
 
 lint: environment  ## Check style and types
 	@$(BIN)/ruff check .

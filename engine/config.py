@@ -32,7 +32,8 @@ from engine.settings import RunSettings, settings_of
 SHIPPED = "shipped"
 """Among a pool's sources, the pool that comes with the problem."""
 _CONF = Path(__file__).parent / "conf"
-_GROUPS = ("problem", "model", "cache", "learning", "method")
+GROUPS = ("problem", "model", "cache", "learning", "method")
+"""What can be chosen as a whole, by name; see `options`."""
 # Somebody else knows which keys there are below these: vLLM, or a registry of policies.
 _OPEN = (
     "model.engine.",
@@ -76,7 +77,7 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
     chosen = [_known(override) for override in overrides]
     if given.get("model.path") is not None and "model" not in given:
         chosen.append("model=derived")
-    values = _in_full(_compose(chosen))
+    values = _in_full(composed(chosen))
     model = values["model"]
     by_path = "model.path" in given and model["path"] is not None
     model["name"] = Path(model["path"]).name if by_path else given.get("model", "smollm2")
@@ -94,6 +95,34 @@ def expand(arguments: Sequence[str]) -> list[list[str]]:
         key = override.get_key_element()
         values[key] = [f"{key}={value}" for value in _values_of(override)]
     return [list(job) for job in itertools.product(*values.values())]
+
+
+def composed(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the defaults with some changes, before what follows from this machine.
+
+    Args:
+        arguments: as Hydra takes them.
+
+    Raises:
+        UserError: Hydra refuses one.
+    """
+    for name, folder in shipped().items():
+        ConfigStore.instance().store(group="problem", name=name, node={"path": str(folder)})
+    try:
+        with initialize_config_dir(config_dir=str(_CONF), version_base="1.3"):
+            config = compose(config_name="config", overrides=list(arguments))
+        values: Any = OmegaConf.to_container(config, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_line(error)) from error
+    else:
+        return dict(values)
+
+
+def options(group: str) -> list[str]:
+    """Return the names that one of `GROUPS` can be chosen by."""
+    if group == "problem":
+        return sorted(shipped())
+    return sorted(path.stem for path in (_CONF / group).glob("*.yaml"))
 
 
 def save(settings: RunSettings, path: Path) -> None:
@@ -187,37 +216,21 @@ def _known(override: Override) -> str:
         raise UserError(f"{given!r} gives several values; add --multirun to run each of them")
     if override.type is not OverrideType.CHANGE:
         raise UserError(f"{given!r} adds or removes a key; only key=value is taken")
-    if key in _GROUPS:
-        folders = (_CONF / key).glob("*.yaml")
-        options = sorted(shipped() if key == "problem" else [path.stem for path in folders])
-        if str(override.value()) not in options:
+    if key in GROUPS:
+        if str(override.value()) not in options(key):
             raise UserError(
-                f"unknown {key} {override.value()!r}; valid: {', '.join(options)}"
+                f"unknown {key} {override.value()!r}; valid: {', '.join(options(key))}"
                 + (" (or give problem.path=FOLDER)" if key == "problem" else "")
             )
         return given
     if key not in (*_valid_keys(), "search.operators") and not key.startswith(_OPEN):
-        raise UserError(f"unknown key {key!r}; {valid_keys(key, [*_GROUPS, *_valid_keys()])}")
+        raise UserError(f"unknown key {key!r}; {valid_keys(key, [*GROUPS, *_valid_keys()])}")
     return f"++{given}"  # it may add a key to a mapping
-
-
-def _compose(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the defaults with some changes, with nothing left open."""
-    for name, folder in shipped().items():
-        ConfigStore.instance().store(group="problem", name=name, node={"path": str(folder)})
-    try:
-        with initialize_config_dir(config_dir=str(_CONF), version_base="1.3"):
-            config = compose(config_name="config", overrides=list(arguments))
-        values: Any = OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_line(error)) from error
-    else:
-        return dict(values)
 
 
 @functools.cache
 def _valid_keys() -> tuple[str, ...]:
-    return tuple(_keys(_compose([])))
+    return tuple(_keys(composed([])))
 
 
 def _keys(values: Any, prefix: str = "") -> Iterator[str]:

@@ -31,10 +31,10 @@ class EndpointSettings(Section):
     Task, programs, ideas and experiments are sent there. See ``engine.advisor.endpoint``.
 
     Attributes:
-        url: of an OpenAI-compatible service, to which ``/chat/completions`` is added.
+        url: address of an OpenAI-compatible service, to which ``/chat/completions`` is added.
         model: the name that the service has for the model.
         key_env: name of the environment variable that holds the key; None for no key.
-        seconds: after which an answer is given up.
+        seconds: how long it may take before an answer is given up.
         at_once: the most requests at a time.
     """
 
@@ -67,11 +67,12 @@ class AdvisorSettings(Section):
     """Whether an advisor decides what each child tries; see ``engine.advisor``.
 
     Attributes:
-        enabled: whether it does.
+        enabled: whether an advisor is asked.
         implementer: who writes the program: the run's own ``model``, without its adapter, or an
             ``endpoint``.
-        answer_tokens: of the longest answer of the advisor.
-        repository_tokens: of the ideas so far that the advisor is shown, with what came of them.
+        answer_tokens: the most tokens of an answer of the advisor.
+        repository_tokens: the most tokens of the ideas so far that the advisor is shown, with what
+            came of them.
         endpoint: the service, for the implementer of that name.
     """
 

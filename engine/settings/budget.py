@@ -16,9 +16,9 @@ class PriceSettings(Section):
     """Prices of a million tokens, all in the same currency, whichever it is.
 
     Attributes:
-        prompt: of prompt tokens that were computed, for each child.
-        cached_prompt: of those that the prefix cache served.
-        generated: of tokens sampled.
+        prompt: the price of prompt tokens that were computed, for each child.
+        cached_prompt: the price of those that the prefix cache served.
+        generated: the price of sampled tokens.
     """
 
     prompt: Price

@@ -16,7 +16,7 @@ class CacheSettings(Section):
         kind: ``none``, or ``lmcache`` for an LMCache server beside the run.
         memory_gb: the server's memory tier, in GiB; less where shared memory is short.
         disk_gb: the disk tier, in GiB, over all runs that share the folder.
-        folder: of the disk tier.
+        folder: of the disk tier; None for ``brood/kv`` in the user's cache folder.
         server: ``127.0.0.1:PORT`` of a server that runs already, whose tiers are its own; None to
             start one.
     """

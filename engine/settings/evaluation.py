@@ -33,7 +33,7 @@ class EvaluationSettings(Section):
     """How candidates are evaluated.
 
     Attributes:
-        workers: processes that run candidates.
+        workers: processes that run candidates; None for half of the cores.
         strict: whether a wall of the sandbox that can't be had here is an error.
         cascade: how cheap stages screen candidates.
     """

@@ -18,11 +18,11 @@ class LearningSettings(Section):
             no key and no value; ``full`` changes all linear layers.
         reward: ``target`` for Eq. 5 of PACEvolve++, ``rank`` for the place among the siblings; see
             ``engine.learning.rewards``.
-        rank: of the adapter.
+        rank: the adapter's.
         groups: calls whose children make up an update.
-        learning_rate: of AdamW.
-        weight_decay: of AdamW, on the adapter: the pull to the model itself.
-        passes: over the groups of an update, each with a gradient step.
+        learning_rate: AdamW's.
+        weight_decay: AdamW's, on the adapter: the pull to the model itself.
+        passes: how often an update goes over its groups, each time with a gradient step.
         clip_low: by how much less likely a token may become before its gradient stops.
         clip_high: by how much likelier.
         most_weight: the largest importance weight of a token.

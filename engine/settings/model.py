@@ -18,12 +18,15 @@ class ModelSettings(Section):
         name: the preset's name.
         kind: ``vllm``, or ``mutation`` for none: see ``engine.mutation``.
         path: folder or hub id of the weights; None for the embedded SmolLM2-135M-Instruct.
-        cache_dir: folder in which the embedded model is kept, and what was measured of models.
+        cache_dir: folder in which the embedded model is kept, and what was measured of models; None
+            for ``brood`` in the user's cache folder.
         dtype: the format of the model's numbers; ``auto`` for the faster one on a CPU (see
             ``engine.inference.number_format``), and on a GPU for vLLM's choice.
-        max_model_len: the longest prompt plus completion, in tokens.
+        max_model_len: the longest prompt plus completion, in tokens; None for the model's own, up
+            to 32,768 on a GPU and 4,096 on a CPU.
         max_tokens: the longest answer of the operators that ask for whole programs or diffs; for
-            one that lists K programs, K times as many, up to half of the context.
+            one that lists K programs, K times as many, up to half of the context. None for an
+            eighth of the context.
         max_num_seqs: children that vLLM runs at once; None for what suits the machine and model,
             as for the next two: see ``engine.inference.limits``.
         max_num_batched_tokens: prompt and other tokens of one step.

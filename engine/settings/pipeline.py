@@ -13,9 +13,9 @@ class PipelineSettings(Section):
         speculate: whether an island's next call begins before the verdicts that its parent depends
             on.
         ahead: the most calls of an island that may have begun so at once.
-        children: the most at the model; None for as many as vLLM runs at once.
-        candidates: the most at the evaluators, above which no call is asked for; None for a number
-            that follows from the evaluators'.
+        children: the most children at the model; None for as many as vLLM runs at once.
+        candidates: the most candidates at the evaluators, above which no call is asked for; None
+            for a number that follows from the evaluators'.
         adaptive: whether both limits follow what is waiting, and memory, up to these numbers.
         end_early: whether a child is ended once its program is complete.
     """

@@ -8,8 +8,8 @@ class PoolSettings(Section):
     """What a run starts from besides the problem's initial program; see ``engine.pool``.
 
     Attributes:
-        sources: folders of programs, or of other runs.
-        most_of_run: how many programs of a run are taken, the best.
+        sources: folders of programs, or of other runs; ``shipped`` for the problem's own pool.
+        most_of_run: how many programs of a run are taken, the best ones.
         mixing: d, the share of a cluster that is exchanged for good programs of others.
         elites: rho, the share of it that is not.
     """

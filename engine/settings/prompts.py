@@ -14,9 +14,11 @@ class PromptSettings(Section):
     Attributes:
         layout: the order of a prompt's blocks; see ``engine.prompts.layouts``.
         history_tokens: tokens of the other programs that are shown; 0 for none. Where the history
-            grows at its end, what is left of it after it was compacted.
+            grows at its end, what is left of it after it was compacted. None for a quarter of
+            ``model.max_model_len``.
         growth_tokens: tokens by which it then grows before it is compacted again; see
-            ``engine.search.window`` for how much pays.
+            ``engine.search.window`` for how much pays. None for an eighth of
+            ``model.max_model_len``.
         align: fill prompts up to a block of the prefix cache, but for transcripts; see
             ``engine.prompts.layouts``.
     """

@@ -30,10 +30,10 @@ class RunSettings(Section):
         problem: folder of the problem.
         data: file or folder with the user's own data, for a problem that reads any; None for the
             data that come with the problem.
-        metric: the one that is the score, for a problem of another system's; None for
+        metric: the metric that is the score, for a problem of another system's; None for
             ``combined_score``.
         runs: folder under which each run has its own.
-        name: of the run's folder in it, one part of a path; None for a name made of problem,
+        name: the name of the run's folder, one part of a path; None for a name made of problem,
             model, seed and time.
         seed: from which all random choices of the run derive.
     """

@@ -24,8 +24,8 @@ class SearchSettings(Section):
 
     Attributes:
         k: children for each prompt.
-        temperature_min: temperature of the first child; the others are spread evenly up to
-        temperature_max: that of the last one.
+        temperature_min: temperature of the first child; those between are spread evenly.
+        temperature_max: temperature of the last child.
         novelty: which children are refused as near-copies; None for none.
         archive: which archive of MAP-Elites an island's parents are the elites of: ``none``, one
             over ``structure``, or over the features that the ``problem`` names; see

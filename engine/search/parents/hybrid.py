@@ -34,8 +34,8 @@ class HybridSettings(ParentSettings):
     Attributes:
         p_elite: how often the best candidate is taken.
         p_uniform: how often any.
-        gamma: as `PowerSettings` has it.
-        epsilon: as `PowerSettings` has it.
+        gamma: exponent of a weighted choice, as `PowerSettings` has it; the larger, the greedier.
+        epsilon: the least share that a candidate counts for in a weighted choice.
     """
 
     p_elite: Share = 0.5
