@@ -14,12 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-OTHERS = {
-    "ARCHITECTURE.md": "internals.md",
-    "CHANGELOG.md": "changelog.md",
-    "README.md": "index.md",
-}
-"""Pages that do not lie in docs/, and their names as pages; links to the README go to the map."""
+OTHERS = {"ARCHITECTURE.md": "internals.md", "CHANGELOG.md": "changelog.md"}
+"""Pages that do not lie in docs/, and their names as pages."""
 
 _TARGET = re.compile(r"(?<=\]\()([^)#:\s]+)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -45,17 +41,17 @@ class Loaded(HTMLParser):
                 self.addresses.append(address)
 
 
-def pages() -> dict[Path, Path]:
-    """Return the file of each page or picture, by its place among the pages."""
-    docs = ROOT / "docs"
+def pages(root: Path) -> dict[Path, Path]:
+    """Return the file of each page or picture of a project, by its place among the pages."""
+    docs = root / "docs"
     files = (each for each in docs.rglob("*") if each.suffix in (".md", ".png", ".svg"))
     found = {each.relative_to(docs): each for each in files}
-    return found | {Path(place): ROOT / name for name, place in OTHERS.items()}
+    return found | {Path(place): root / name for name, place in OTHERS.items()}
 
 
-def stage(folder: Path) -> None:
-    """Copy all pages to a folder, with the links between them as they lie there."""
-    found = pages()
+def stage(root: Path, folder: Path) -> None:
+    """Copy all pages of a project to a folder, with the links between them as they lie there."""
+    found = pages(root)
     places = {source.resolve(): place for place, source in found.items()}
     for place, source in found.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
@@ -81,12 +77,12 @@ def from_elsewhere(folder: Path) -> list[str]:
     ]
 
 
-def build(folder: Path = BUILD) -> int:
-    """Write the pages to ``docs`` in a folder; return an exit code, 1 for a broken link."""
+def build(root: Path, folder: Path) -> int:
+    """Write a project's pages to ``docs`` in a folder; return an exit code, 1 for a broken link."""
     for each in ("pages", "docs"):
         shutil.rmtree(folder / each, ignore_errors=True)
-    stage(folder / "pages")
-    config = shutil.copyfile(ROOT / "docs" / "zensical.toml", folder / "zensical.toml")
+    stage(root, folder / "pages")
+    config = shutil.copyfile(root / "docs" / "zensical.toml", folder / "zensical.toml")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     done = subprocess.run(
         [*command, "--config-file", str(config)],
@@ -102,14 +98,15 @@ def build(folder: Path = BUILD) -> int:
     for page in (folder / "docs").rglob("*.html"):  # a stand-in for what all browsers have by now
         text = page.read_text(encoding="utf-8")
         page.write_text(_SHIM.sub("", text), encoding="utf-8")
-    for line in from_elsewhere(folder / "docs"):
+    found = from_elsewhere(folder / "docs")
+    for line in found:
         print(f"from another host: {line}", file=sys.stderr)
-    return 1 if from_elsewhere(folder / "docs") else 0
+    return 1 if found else 0
 
 
 def main() -> int:
     """Build the pages, and say where they are."""
-    code = build()
+    code = build(ROOT, BUILD)
     if not code:
         print(f"open {(BUILD / 'docs' / 'index.html').relative_to(ROOT)}")
     return code
