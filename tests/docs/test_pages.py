@@ -14,7 +14,7 @@ import pytest
 from reader import PAGES, ROOT, RUN, Reader, blocks
 
 from engine import config
-from engine.cli.commands import COMMANDS, Command, benchmarks
+from engine.cli.commands import Command, benchmarks, installed
 from engine.core import UserError
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -108,15 +108,20 @@ def check_settings(command: str, words: list[str]) -> None:
             pytest.fail(f"{command}: {error}")
 
 
+def bench(name: str) -> Command:
+    """Return a benchmark as a command."""
+    return Command(name=name, module=f"bench.{name}", says="")
+
+
 def check_keys(command: str, words: list[str], module: str | None, name: str | None) -> None:
     """See that a command is there, and that its help names its keys."""
-    known = {each.module if module else each.name: each for each in COMMANDS}
+    known = {each.module if module else each.name: each for each in installed().values()}
     found = known.get(module or name)
     if module and module.startswith("install."):
         found = Command(name=module, module=module, says="")
     if module and module.startswith("bench."):
         assert module.removeprefix("bench.") in benchmarks(), command
-        found = Command(name=module, module=module, says="")
+        found = bench(module.removeprefix("bench."))
     assert found is not None and found.is_here, command
     keys = {word.partition("=")[0] for word in words if re.match(r"[a-z_.]+=", word)}
     taken = {*found.keys, *config.GROUPS}
@@ -135,6 +140,9 @@ def test_the_settings_of_a_page_are_there(name: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / name).read_text(), flags=re.DOTALL)
     for span in re.findall(r"`([^`\n]+)`", text):
         for word in span.split():
+            section = re.match(r"([a-z_]+)=\w", word)
+            whole = section is not None and section[1] in sections - set(config.GROUPS)
+            assert not whole, f"{name}: {word} gives a section a value"
             found = _SETTING.fullmatch(word)
             if found is None or found["key"].partition(".")[0] not in sections:
                 continue
