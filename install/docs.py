@@ -4,6 +4,7 @@ The pages need no network: no font, script or picture comes from elsewhere, and 
 A link to a page or heading that there is not ends the build. Usage: make docs.
 """
 
+import json
 import os
 import re
 import shutil
@@ -19,7 +20,18 @@ OTHERS = {"ARCHITECTURE.md": "internals.md", "CHANGELOG.md": "changelog.md"}
 
 _TARGET = re.compile(r"(?<=\]\()([^)#:\s]+)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_WORKERS = "assets/javascripts/workers"
 _SHIM = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"[^>]*></script>')
+_FROM_DISK = """\
+if (location.protocol === "file:") {
+  const text = TEXT;
+  window.Worker = class extends Worker {
+    constructor() {
+      super(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    }
+  };
+}
+"""
 
 
 class Loaded(HTMLParser):
@@ -77,6 +89,21 @@ def from_elsewhere(folder: Path) -> list[str]:
     ]
 
 
+def search_from_disk(folder: Path) -> None:
+    """Let the pages in a folder be searched when they are opened from the disk.
+
+    A browser then starts no worker from a file. Zensical has one started by a script of another
+    host; here a script of our own starts it from its text.
+    """
+    (worker,) = (folder / _WORKERS).glob("search.*.js")
+    text = json.dumps(worker.read_text(encoding="utf-8"))
+    (folder / _WORKERS / "from_disk.js").write_text(_FROM_DISK.replace("TEXT", text), "utf-8")
+    for page in folder.rglob("*.html"):
+        to = os.path.relpath(folder / _WORKERS / "from_disk.js", page.parent)
+        text = page.read_text(encoding="utf-8")
+        page.write_text(_SHIM.sub(f'<script src="{to}"></script>', text), encoding="utf-8")
+
+
 def build(root: Path, folder: Path) -> int:
     """Write a project's pages to ``docs`` in a folder; return an exit code, 1 for a broken link."""
     for each in ("pages", "docs"):
@@ -95,9 +122,7 @@ def build(root: Path, folder: Path) -> int:
         said = done.stderr.partition("Traceback")[0]  # which would be Zensical's own
         print(_COLOUR.sub("", said), file=sys.stderr)
         return 1
-    for page in (folder / "docs").rglob("*.html"):  # a stand-in for what all browsers have by now
-        text = page.read_text(encoding="utf-8")
-        page.write_text(_SHIM.sub("", text), encoding="utf-8")
+    search_from_disk(folder / "docs")
     found = from_elsewhere(folder / "docs")
     for line in found:
         print(f"from another host: {line}", file=sys.stderr)
