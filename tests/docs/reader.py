@@ -6,7 +6,7 @@ file. Before another one may stand, as a comment of its own line that no reader 
     <!-- slow: why -->       it is run by ``make test-slow`` alone
     <!-- not run: why -->    it is never run; its options are checked all the same
 
-On the first line of a page, either holds for all its blocks.
+On the first line of a page, either holds for all its blocks that have none of their own.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def blocks(page: Path, *languages: str) -> Iterator[Block]:
     for example in document.examples():
         language = document.text[example.start :].lstrip("`").partition("\n")[0]
         before = document.text[: example.start].rstrip().splitlines()
-        mark = whole or _MARK.fullmatch(before[-1] if before else "")
+        mark = _MARK.fullmatch(before[-1] if before else "") or whole
         path = _FILE.match(example.parsed)
         yield Block(
             language=language,
