@@ -18,6 +18,7 @@ from engine.cli.commands import Command, benchmarks, installed
 from engine.core import UserError
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+BENCHMARKS = benchmarks()
 PAST = ("docs/log.md", "docs/measured.md")
 """Pages that tell of commands and settings as they were."""
 QUICK = [
@@ -120,7 +121,7 @@ def check_keys(command: str, words: list[str], module: str | None, name: str | N
     if module and module.startswith("install."):
         found = Command(name=module, module=module, says="")
     if module and module.startswith("bench."):
-        assert module.removeprefix("bench.") in benchmarks(), command
+        assert module.removeprefix("bench.") in BENCHMARKS, command
         found = bench(module.removeprefix("bench."))
     assert found is not None and found.is_here, command
     keys = {word.partition("=")[0] for word in words if re.match(r"[a-z_.]+=", word)}
