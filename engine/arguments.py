@@ -27,6 +27,17 @@ class Arguments(NamedTuple):
             raise UserError(f"{key} is {text[:20]!r}; it must be a whole number above 0")
         return int(text)
 
+    def flag(self, key: str) -> bool:
+        """Return an option that is true or false, and false where it is not given.
+
+        Raises:
+            UserError: it is neither.
+        """
+        text = self.options.get(key, "false")
+        if text not in ("true", "false"):
+            raise UserError(f"{key} is {text[:20]!r}; it must be true or false")
+        return text == "true"
+
 
 def execute(
     command: Callable[[Arguments], int],

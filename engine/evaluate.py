@@ -6,10 +6,11 @@
 ``program=FOLDER`` takes a program of several files.
 ``problem.path=FOLDER`` instead of ``problem=NAME`` takes a problem from any folder, ``data=PATH``
 gives a problem that reads data the user's own, ``metric=NAME`` says which metric of another
-system's problem is the score. ``program=initial`` is the problem's initial program. Runs the full
-evaluation, no cheap stage. Prints the score and all metrics in full precision. Exit codes: 0 the
-program is valid, 1 it failed, 2 the input is wrong (one line on standard error), or the problem's
-own initial program fails.
+system's problem is the score. ``evaluation.strict=true`` refuses, as in a run, a wall that can't be
+had here, and an evaluator that can't be split from the program. ``program=initial`` is the
+problem's initial program. Runs the full evaluation, no cheap stage. Prints the score and all
+metrics in full precision. Exit codes: 0 the program is valid, 1 it failed, 2 the input is wrong
+(one line on standard error), or the problem's own initial program fails.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ from engine.core import INITIAL, Evaluation, Problem, UserError
 from engine.evaluation import open_pool, rehearsed
 from engine.problem import CHOICE, check_initial_verdict, chosen_problem, read_program
 
-KEYS = (*CHOICE, "program")
+KEYS = (*CHOICE, "program", "evaluation.strict")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,8 +46,11 @@ def _evaluate(arguments: Arguments) -> int:
     program = (
         initial if is_initial else read_program(Path(given["program"]), initial_program=initial)
     )
-    problem = rehearsed(problem, strict=False)
+    strict = arguments.flag("evaluation.strict")
+    problem = rehearsed(problem, strict=strict)
     with open_pool(problem=problem, workers=1, only=program) as pool:
+        if strict:
+            pool.check_walls(strict=True)
         pool.submit(candidate_id="program", program=program)
         _load_scorer(problem)  # while the program's process warms up
         ((_, evaluation),) = pool.completed(timeout=None)

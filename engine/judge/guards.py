@@ -9,6 +9,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -17,12 +18,13 @@ from engine.judge.imports import Notes
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "pty.spawn")
 
 
-def install(program: str, notes: Notes) -> None:
+def install(program: str, notes: Notes, *, is_trusted: Callable[[str], bool]) -> None:
     """Refuse to execute the program's text, and to start another executable.
 
     Args:
         program: the program's text.
         notes: take what was refused.
+        is_trusted: tells a file that may be executed, also where the program is a copy of it.
     """
     text = program.strip()
 
@@ -32,6 +34,13 @@ def install(program: str, notes: Notes) -> None:
         if isinstance(source, bytes | bytearray):
             source = bytes(source).decode(errors="replace")
         return isinstance(source, str) and bool(text) and text in source
+
+    def is_own(source: object, filename: object) -> bool:
+        """Return whether a text is a trusted file's, such as of the initial program, imported."""
+        if not isinstance(source, bytes) or not isinstance(filename, str):
+            return False
+        path = Path(filename)
+        return path.is_file() and is_trusted(filename) and path.read_bytes() == source
 
     def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(source: Any, *args: Any, **kwargs: Any) -> Any:
@@ -53,7 +62,7 @@ def install(program: str, notes: Notes) -> None:
         if not flags & ast.PyCF_ONLY_AST:
             if isinstance(source, ast.AST):
                 raise notes.refusal("the evaluator compiles a syntax tree")
-            if holds_program(source):
+            if holds_program(source) and not is_own(source, args[0] if args else ""):
                 raise notes.refusal("the evaluator compiles the program's text")
         return compiled(source, *args, **kwargs)
 

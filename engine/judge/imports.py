@@ -83,13 +83,13 @@ class Imports:
 
         def exec_module(own: Any, module: ModuleType) -> None:
             path = own.get_filename(module.__name__)
-            if self._is_trusted(path):
+            if self.is_trusted(path):
                 execute(own, module)
             else:
                 self.fill(module, path)
 
         def checked_code(own: Any, name: str) -> CodeType | None:
-            if not self._is_trusted(own.get_filename(name)):
+            if not self.is_trusted(own.get_filename(name)):
                 raise self._notes.refusal("the evaluator asks for the program's code")
             code: CodeType | None = get_code(own, name)
             return code
@@ -99,7 +99,7 @@ class Imports:
             init_globals: dict[str, Any] | None = None,
             run_name: str | None = None,
         ) -> dict[str, Any]:
-            if self._is_trusted(path_name):
+            if self.is_trusted(path_name):
                 return run_path(path_name, init_globals, run_name)
             module = ModuleType(run_name or "<run_path>")
             self.fill(module, str(path_name))
@@ -126,7 +126,8 @@ class Imports:
             self._link.lost = f"a program's description is malformed: {error}"
             raise WireError(self._link.lost) from error
 
-    def _is_trusted(self, path: str) -> bool:
+    def is_trusted(self, path: str) -> bool:
+        """Return whether a file lies below the problem's folder or among the libraries."""
         real = Path(path).resolve()
         return any(real.is_relative_to(root) for root in self._trusted)
 

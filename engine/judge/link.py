@@ -7,7 +7,8 @@ number, [type, message, line, traceback]]``. An answer to a request that was giv
 
 What has no plain form (`engine.judge.values`) crosses as a reference to an object of the sender's,
 ``{"x": {...}}``, and comes home as ``{"w": number}``: so the same object comes back. The receiver
-has a stand-in of it (`engine.judge.proxies`).
+has a stand-in of it (`engine.judge.proxies`). A member of an enumeration whose module both sides
+import crosses by its names, ``{"e": [module, type, name]}``.
 
 Does not cover what a side lets the other do with its objects: `Manners`.
 """
@@ -16,6 +17,7 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from enum import Enum
 from typing import Any, Protocol
 
 from engine.judge.frames import Channel, Closed
@@ -41,6 +43,16 @@ class Manners(Protocol):
 
         Raises:
             WireError: the object must not cross.
+        """
+
+    def shares(self, kind: type) -> bool:
+        """Return whether both sides have a type, each by an import of its own."""
+
+    def member(self, module: str, kind: str, name: str) -> Enum:
+        """Return a member of an enumeration that both sides have.
+
+        Raises:
+            WireError: this side has none.
         """
 
     def perform(self, operation: str, *values: Any) -> Any:
@@ -212,6 +224,9 @@ class Link:
 
     def export(self, value: object, encode: Callable[[object], Any]) -> Any:
         """Return the reference to an object: this side's own, or the other's coming home."""
+        kind = value if isinstance(value, type) else type(value)
+        if isinstance(value, Enum) and value.name is not None and self._manners.shares(kind):
+            return {"e": [kind.__module__, kind.__name__, value.name]}
         own = getattr(value, "_brood_remote", value)  # of a function that stands for one
         home = number_of(own, self)
         if home is not None:
@@ -221,7 +236,6 @@ class Link:
         if number in self._exporting:
             return {"x": {"id": number}}
         self._exporting.add(number)
-        kind = value if isinstance(value, type) else type(value)
         reference: dict[str, Any] = {
             "id": number,
             "type": [self._number(kind), kind.__name__, self._manners.dunders(kind)],
@@ -236,6 +250,11 @@ class Link:
             if type(payload) is not int or payload not in self._own:
                 raise WireError("a reference to an object that never crossed")
             return self._own[payload]
+        if tag == "e":
+            module, kind, name = payload
+            if not all(type(each) is str for each in payload):
+                raise WireError("a member of an enumeration has no names")
+            return self._manners.member(module, kind, name)
         number = payload["id"]
         if type(number) is not int:
             raise WireError("a reference has no number")

@@ -9,8 +9,8 @@ object: from these there would be ways to anything that the evaluator's process 
 
 import functools
 import sys
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Collection, Mapping
+from enum import Enum, EnumType
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -30,6 +30,7 @@ from engine.judge.proxies import DUNDERS
 from engine.judge.values import WireError
 
 _CALLABLE = (FunctionType, BuiltinFunctionType, MethodType, functools.partial, np.ufunc)
+_SHOWN = 50  # characters of a name in a message
 _SECRET = (ModuleType, FrameType, CodeType, TracebackType)
 
 
@@ -38,13 +39,15 @@ class EvaluatorManners:
 
     local_attributes = False
 
-    def __init__(self, roots: tuple[Path, ...]) -> None:
+    def __init__(self, roots: tuple[Path, ...], *, shared: Collection[str] = ()) -> None:
         """Begin.
 
         Args:
             roots: the folders whose classes are the problem's own.
+            shared: names of the modules that programs may import too.
         """
         self._roots = roots
+        self._shared = frozenset(shared)
         self._known: dict[type, bool] = {}
 
     def dunders(self, kind: type) -> list[str]:
@@ -73,6 +76,19 @@ class EvaluatorManners:
         return {
             name: each for name, each in found.items() if _is_public(name) and self._may_cross(each)
         }
+
+    def shares(self, kind: type) -> bool:
+        """Return whether a type is of a module that programs may import, and stands in it."""
+        module = sys.modules.get(kind.__module__)
+        return kind.__module__ in self._shared and getattr(module, kind.__name__, None) is kind
+
+    def member(self, module: str, kind: str, name: str) -> Enum:
+        """Return a member of an enumeration of such a module, if that is imported already."""
+        found = getattr(sys.modules.get(module), kind, None) if module in self._shared else None
+        if isinstance(found, EnumType) and self.shares(found) and name in found.__members__:
+            member: Enum = found.__members__[name]
+            return member
+        raise WireError(f"there is no {kind[:_SHOWN]}.{name[:_SHOWN]} on this side")
 
     def perform(self, operation: str, *values: Any) -> Any:
         """Do what the program asks, if it may."""

@@ -6,6 +6,7 @@ file is read.
 """
 
 import asyncio
+import importlib
 import importlib.abc
 import importlib.util
 import inspect
@@ -13,6 +14,7 @@ import linecache
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from importlib.machinery import ModuleSpec
 from types import BuiltinMethodType, MethodType, ModuleType
 from typing import Any
@@ -55,6 +57,17 @@ class CandidateManners:
         if isinstance(value, ModuleType):
             raise WireError(f"the module {value.__name__} can't cross")
         return None
+
+    def shares(self, kind: type) -> bool:
+        """Return whether a type is of a module whose text came over the channel."""
+        return kind.__module__ in _NEIGHBOURS.texts
+
+    def member(self, module: str, kind: str, name: str) -> Enum:
+        """Return a member of an enumeration of such a module."""
+        if module not in _NEIGHBOURS.texts:
+            raise WireError(f"there is no module {module} on this side")
+        member: Enum = getattr(importlib.import_module(module), kind).__members__[name]
+        return member
 
     def perform(self, operation: str, *values: Any) -> Any:
         """Do what the evaluator asks."""

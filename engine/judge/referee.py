@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from engine.judge import guards
-from engine.judge.contracts import EvaluatorError, Result, evaluate, find_modules
+from engine.judge.contracts import evaluate, find_modules
 from engine.judge.frames import Channel
 from engine.judge.imports import Imports, Notes
 from engine.judge.link import Link
 from engine.judge.manners import EvaluatorManners
 from engine.judge.proxies import Raised
+from engine.judge.result import EvaluatorError, Result
 from engine.judge.setup import Setup
 from engine.judge.turns import Turns
 from engine.judge.verdict import judged, one_line
 
 DOUBTS = "doubts"
 """Artifact of a rehearsal: what may be the matter with an evaluator that is split."""
+_MOST_SAID = 200  # characters of an exception, so that its place is not cut off
 
 
 def run(setup_text: str, program: Path, channel: int | None) -> None:
@@ -41,6 +43,7 @@ def run(setup_text: str, program: Path, channel: int | None) -> None:
     answer = os.dup(1)  # whatever the evaluator does to the other one
     setup, program = Setup.from_json(setup_text), _file(program)
     notes = Notes()
+    os.environ.update(setup.environment)
     find_modules(setup)
     link = None if channel is None else _split(setup, program, channel, notes)
     verdict = _verdict(setup, program)
@@ -61,8 +64,9 @@ def _file(path: Path) -> Path:
 
 def _split(setup: Setup, program: Path, channel: int, notes: Notes) -> Link:
     """Put the candidate's process in the place of the program."""
-    roots = (Path(setup.folder).resolve(), Path(setup.evaluator).resolve().parent)
-    link = Link(Channel(channel), EvaluatorManners(roots), guard=Turns())
+    folders = (setup.folder, str(Path(setup.evaluator).parent), *setup.shared)
+    roots = tuple(Path(each).resolve() for each in folders)
+    link = Link(Channel(channel), EvaluatorManners(roots, shared=setup.neighbours), guard=Turns())
     imports = Imports(
         link=link,
         program=program,
@@ -72,7 +76,8 @@ def _split(setup: Setup, program: Path, channel: int, notes: Notes) -> Link:
         notes=notes,
     )
     imports.install()
-    guards.install(program.read_text(encoding="utf-8", errors="surrogateescape"), notes)
+    text = program.read_text(encoding="utf-8", errors="surrogateescape")
+    guards.install(text, notes, is_trusted=imports.is_trusted)
     return link
 
 
@@ -84,14 +89,27 @@ def _verdict(setup: Setup, program: Path) -> dict[str, Any]:
     except EvaluatorError as error:
         result = Result(error=str(error))
     except BaseException as error:  # the evaluator's; SystemExit too is no verdict
-        result = Result(error=_said(error), artifacts={"traceback": _traceback(error)})
+        result = Result(error=_said(error, setup), artifacts={"traceback": _traceback(error)})
     return judged(result, metric=setup.metric)
 
 
-def _said(error: BaseException) -> str:
-    kind = type(error).__name__
-    where = "" if isinstance(error, Raised) else "evaluator: "
-    return f"{where}{kind}: {error}" if str(error) else f"{where}{kind}"
+def _said(error: BaseException, setup: Setup) -> str:
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, Raised):
+        return said
+    return f"evaluator: {one_line(said)[:_MOST_SAID]}{_place(error, setup)}"
+
+
+def _place(error: BaseException, setup: Setup) -> str:
+    """Return the line of the problem's folder where an exception came from, in brackets."""
+    own = f"{setup.folder.rstrip('/')}/"
+    steps = [
+        (frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    if isinstance(error, SyntaxError):
+        steps.append((str(error.filename), error.lineno or 1))
+    lines = [(name, line) for name, line in steps if name.startswith(own)]
+    return f" ({lines[-1][0].removeprefix(own)}:{lines[-1][1]})" if lines else ""
 
 
 def _traceback(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Contract = Literal["openevolve", "shinka"]
+Contract = Literal["openevolve", "shinka", "script"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +22,8 @@ class Setup:
             to go on, or None; the last one's is not used.
         arguments: further keyword arguments of its ``evaluate``.
         exempt: SHA-256 of the text of a program that goes through all stages, whatever it scores.
+        shared: absolute paths of further folders with modules of the evaluator's; trusted too.
+        environment: environment variables that the evaluator asks for.
         neighbours: by its name, the text of each module of the folder that programs may import.
         is_rehearsal: whether to find out if the evaluator can be split from the program.
         joined_by: what of the evaluator can't be split from the program; empty where nothing is
@@ -35,6 +37,8 @@ class Setup:
     stages: tuple[tuple[str, float | None], ...] = (("evaluate", None),)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     exempt: str = ""
+    shared: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     neighbours: Mapping[str, str] = field(default_factory=dict)
     is_rehearsal: bool = False
     joined_by: str = ""
@@ -48,4 +52,5 @@ class Setup:
         """Return the setup that `to_json` wrote."""
         raw = json.loads(text)
         raw["stages"] = tuple((name, threshold) for name, threshold in raw["stages"])
+        raw["shared"] = tuple(raw["shared"])
         return cls(**raw)

@@ -10,7 +10,7 @@ one key, its tag:
     {"a": [dtype, shape, blob]} array      {"u": [shape, [...]]} array of objects
     {"g": [dtype, number]} NumPy scalar    {"T": value} torch tensor, from its array
     {"f": [p, q]} Fraction      {"D": text} Decimal                        {"y": name} a type
-    {"x": ...} and {"w": ...}: references to objects, which `engine.judge.link` gives out
+    {"x": ...}, {"w": ...}, {"e": ...}: references to objects, which `engine.judge.link` gives out
 
 A blob is an index into the frame's byte strings. Subclasses of these types cross as what they are
 a subclass of. Whoever decodes believes nothing: a malformed value is a `WireError`.
@@ -210,7 +210,7 @@ class _Decoder:
         if kind is not dict or len(tree) != 1:
             raise WireError("a value is neither plain nor tagged")
         ((tag, payload),) = tree.items()
-        if tag in ("x", "w"):
+        if tag in ("x", "w", "e"):
             return self._references.resolve(
                 tag, payload, lambda inner: self.decode(inner, depth + 1)
             )

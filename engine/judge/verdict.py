@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from engine.judge.contracts import Result
+from engine.judge.result import Result
 
 MOST_METRICS = 200
 _ARTIFACT_CHARACTERS = 2048
@@ -21,7 +21,8 @@ _TAKEN = ("score", "artifacts", "error")
 def judged(result: Result, *, metric: str) -> dict[str, Any]:
     """Return the JSON object for a result whose score is ``metric``.
 
-    A program whose evaluator reports an error together with no score above 0 has failed.
+    A program has failed that its evaluator refuses, or reports an error of together with no score
+    above 0.
     """
     metrics = {name: value for name, value in result.metrics.items() if math.isfinite(value)}
     score = metrics.get(metric)
@@ -33,7 +34,7 @@ def judged(result: Result, *, metric: str) -> dict[str, Any]:
         for name, value in list(metrics.items())[:MOST_METRICS]
     }
     shown["artifacts"] = texts(result.artifacts)
-    if error and (score is None or score <= 0):
+    if error and (result.is_refused or score is None or score <= 0):
         return {**shown, "error": one_line(error)}
     return {**shown, "score": score}
 

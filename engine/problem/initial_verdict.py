@@ -3,6 +3,7 @@
 import importlib.util
 
 from engine.core import Evaluation, Failure, Problem, UserError
+from engine.problem.peers import fault_of
 from engine.problem.places import place_of_function, place_of_key
 
 _OURS = "evaluator: "  # begins what went wrong outside the program
@@ -37,7 +38,7 @@ def _fault(problem: Problem, evaluation: Evaluation) -> tuple[str, str]:
     """Return where the failure of an initial program is to be mended, and how."""
     folder, failure = problem.folder, evaluation.failure
     if problem.judge is not None:
-        return str(folder), "mend the program or its evaluator"
+        return fault_of(folder, evaluation.message)
     initial = folder / "initial.py"
     program = place_of_function(initial, problem.entry_point)
     lost = [name for name in problem.modules if _is_missing(name)]

@@ -9,11 +9,14 @@
 - `scan` looks through the evaluator: what it calls of a program, what it imports, and whether it
   does what can't be split;
 - `neighbours` are the folder's modules that programs may import;
+- `environment` are the variables that the evaluator asks for;
+- `fault` says where a folder is to be mended whose initial program fails;
 - `reading` puts these together.
 
 Whether an evaluator can be split from the program is known for certain when it has judged the
 initial program once: ``engine.evaluation.rehearsal``.
 """
 
+from engine.problem.peers.fault import fault_of
 from engine.problem.peers.reading import read_peer
 from engine.problem.peers.recognise import PeerFolder, find

@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from engine.judge.contracts import SHIMS
 from engine.judge.setup import Setup
 from engine.problem.declaration import read
 from engine.problem.peers.config import Config
+from engine.problem.peers.environment import passed_on
 from engine.problem.peers.neighbours import neighbours
 from engine.problem.peers.recognise import PeerFolder, parsed
 from engine.problem.peers.scan import Scan, scan
@@ -35,7 +36,7 @@ _USED = ("prompt", "evaluator", "language", "file_suffix", "system_message", "pr
 _DURATION = re.compile(r"(?:(\d+):)?(\d+):(\d+)")
 _OUTPUTS = {"__pycache__", "openevolve_output", "outputs", "results", "checkpoints", "node_modules"}
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_WARM = {"numpy", "scipy", "pandas", "networkx", "sympy", "sklearn", "concurrent", "asyncio"}
+_WARM = {"numpy", "scipy", "networkx", "sympy", "sklearn", "concurrent", "asyncio"}
 _log = logging.getLogger("brood")
 
 
@@ -66,11 +67,13 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
         metric=metric or METRIC,
         stages=stages,
         arguments=arguments,
+        shared=tuple(map(str, found.shared)),
+        environment=passed_on(found.environment),
         exempt=hashlib.sha256(text.encode()).hexdigest(),
         neighbours=neighbours(tree, roots=roots, without=(peer.evaluator,)),
         joined_by=_joined_by(peer, found),
     )
-    _say(peer, config, source)
+    _say(peer, config, source, setup.environment)
     return Problem(
         name=peer.folder.name,
         folder=peer.folder,
@@ -83,25 +86,35 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
         limits=_limits(peer, config),
         modules=_libraries(peer, tree),
         known_scores=(),
-        fingerprint=fingerprint_of(peer.folder, setup),
+        fingerprint=fingerprint_of(peer.folder, setup, modules=found.modules),
         judge=Judge(
             kind=JudgeKind.TOGETHER if setup.joined_by else JudgeKind.SPLIT,
             setup=setup.to_json(),
             file=MAIN,
-            readable=(str(SHIMS),),
+            readable=(str(SHIMS), *setup.shared),
         ),
     )
 
 
-def fingerprint_of(folder: Path, setup: Setup) -> str:
+def fingerprint_of(folder: Path, setup: Setup, *, modules: Iterable[Path]) -> str:
     """Return a SHA-256 over all files of a folder, and how its evaluator is called.
+
+    Args:
+        folder: the problem's.
+        setup: how its evaluator is called.
+        modules: files of the evaluator, of which some may lie elsewhere.
 
     Raises:
         UserError: a file can't be read.
     """
-    digest = hashlib.sha256(json.dumps([setup.metric, setup.stages, setup.contract]).encode())
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
+    called: list[object] = [setup.metric, setup.stages, setup.contract]
+    if setup.environment:
+        called.append(dict(setup.environment))
+    digest = hashlib.sha256(json.dumps(called).encode())
+    elsewhere = {path for path in modules if not path.is_relative_to(folder)}
+    for path in sorted({*folder.rglob("*"), *elsewhere}):
+        is_here = path not in elsewhere
+        parts = path.relative_to(folder).parts if is_here else (path.name,)
         if not path.is_file() or any(part in _OUTPUTS or part[0] == "." for part in parts):
             continue
         try:
@@ -128,7 +141,7 @@ def _initial(peer: PeerFolder) -> str:
 
 def _stages(peer: PeerFolder, config: Config) -> tuple[tuple[str, float | None], ...]:
     """Return the functions to call in turn, with the score that each asks for."""
-    if peer.contract == "shinka":
+    if peer.contract != "openevolve":
         return ()
     tree = parsed(peer.evaluator, read(peer.evaluator))
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -237,8 +250,11 @@ def _libraries(peer: PeerFolder, program: ast.Module) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.partition(".")[0] in _WARM))
 
 
-def _say(peer: PeerFolder, config: Config, source: str) -> None:
+def _say(peer: PeerFolder, config: Config, source: str, environment: Mapping[str, str]) -> None:
     _log.info("%s is a folder of %s; its task is from %s", peer.folder, peer.system, source)
+    if environment:
+        given = ", ".join(f"{name}={value}" for name, value in environment.items())
+        _log.info("%s: the evaluator is given the environment's %s", peer.evaluator, given)
     ignored = sorted(str(key) for key in config.values if key not in _USED)
     if ignored:
         _log.info("%s: ignored, as this engine has its own: %s", config.path, ", ".join(ignored))

@@ -3,19 +3,22 @@
 import ast
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from engine.core import UserError
+from engine.judge.setup import Contract
 from engine.problem.declaration import read
 
 OWN = ("problem.yaml", "statement.md")
 """A folder with one of these is a problem of this project's."""
 
 _INITIALS = ("initial_program", "initial", "init_program", "program")
+_TEXTS = ("initial_program", "initial", "initial_prompt")
+"""Names of programs that may be texts, such as prompts, where there is no other."""
 _EVALUATORS = ("evaluator.py", "evaluate.py", "evaluation.py", "eval.py")
 _EVALUATOR_FOLDERS = ("", "evaluator", "evaluation")
 _CONFIGS = ("config.yaml", "config.yml")
-_NO_PROGRAMS = (".md", ".txt", ".yaml", ".yml", ".json", ".toml", ".pyc", ".lock", ".orig", ".bak")
+_TEXT_SUFFIXES = (".txt", ".md", ".yaml", ".yml", ".json", ".toml")
+_NO_PROGRAMS = (*_TEXT_SUFFIXES, ".pyc", ".lock", ".orig", ".bak", ".log")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -34,7 +37,7 @@ class PeerFolder:
     """
 
     system: str
-    contract: Literal["openevolve", "shinka"]
+    contract: Contract
     folder: Path
     initial: Path
     evaluator: Path
@@ -78,6 +81,11 @@ def find(folder: Path) -> PeerFolder | None:
 
 
 def _initial(folder: Path) -> Path | None:
+    """Return the initial program: Python, else in another language, else a text.
+
+    Raises:
+        UserError: it is a folder.
+    """
     for stem in _INITIALS:
         found = [
             path
@@ -86,7 +94,15 @@ def _initial(folder: Path) -> Path | None:
         ]
         if found:
             return next((path for path in found if path.suffix == ".py"), found[0])
-    return None
+    texts = (folder / f"{stem}{suffix}" for stem in _TEXTS for suffix in _TEXT_SUFFIXES)
+    text = next((path for path in texts if path.is_file()), None)
+    whole = next((folder / stem for stem in _INITIALS if (folder / stem).is_dir()), None)
+    if text is None and whole is not None and _evaluator(folder) is not None:
+        raise UserError(
+            f"{whole}: the initial program is a folder, which is not read in this format; give one "
+            f"file, {whole.name}.py, or a problem.yaml and a folder initial/"
+        )
+    return text
 
 
 def _evaluator(folder: Path) -> Path | None:
@@ -114,16 +130,34 @@ def _check_is_nobodys(folder: Path, initial: Path | None) -> None:
         )
 
 
-def _contract(evaluator: Path) -> Literal["openevolve", "shinka"]:
+def _contract(evaluator: Path) -> Contract:
     """Return how an evaluator is called, by what it defines and mentions."""
     text = read(evaluator)
     if "run_shinka_eval" in text or "--results_dir" in text or "--results-dir" in text:
         return "shinka"
     tree = parsed(evaluator, text)
     functions = {node.name: node for node in tree.body if isinstance(node, _FUNCTIONS)}
+    has_entry = "evaluate" in _bound(tree)
     main = functions.get("main")
     is_script = main is not None and any("results" in each.arg for each in main.args.args)
-    return "shinka" if is_script and "evaluate" not in functions else "openevolve"
+    if is_script and not has_entry:
+        return "shinka"
+    takes_arguments = "sys.argv" in text or "argparse" in text
+    return "script" if takes_arguments and not has_entry else "openevolve"
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Return the names that a module binds at any depth."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=alias):
+                found.add(alias or name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+    return {"evaluate", *found} if "*" in found else found
 
 
 def parsed(path: Path, text: str) -> ast.Module:

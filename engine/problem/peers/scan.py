@@ -9,10 +9,13 @@ import importlib.util
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from engine.core import UserError
+from engine.judge.contracts import SHIMS
 from engine.problem.declaration import read
+from engine.problem.peers.environment import variables
 from engine.problem.peers.recognise import parsed
 
 _EXECUTES = "executes text"
@@ -36,9 +39,11 @@ _CALLS = {
     "shelve.open": _UNPICKLES,
 }
 _STARTERS = re.compile(r"subprocess\.(run|Popen|call|check_\w+|get\w*output)|os\.(exec|spawn)\w+")
-_SHIMS = {"openevolve", "shinka", "skydiscover", "wrapper"}
+STOOD_FOR = {"openevolve", "shinka", "skydiscover", "wrapper"}
+"""Modules of the other systems; ``engine.judge`` has what evaluators import of them."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FARTHEST = 3  # folders up, where an evaluator that changes its path finds modules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,13 +67,17 @@ class Scan:
             has them itself.
         names: words that it uses, in the order in which they come up, and then those in its texts.
         joins: what it does that it can't do split from the program.
-        modules: the folder's modules that it imports, itself included.
+        modules: its own modules that it imports, itself included.
+        shared: folders above the problem's in which some of these lie.
+        environment: the environment variables that it asks for.
     """
 
     functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef | None]
     names: tuple[str, ...]
     joins: tuple[Finding, ...]
     modules: tuple[Path, ...]
+    shared: tuple[Path, ...]
+    environment: tuple[str, ...]
 
 
 def scan(evaluator: Path, *, entries: Iterable[str], roots: tuple[Path, ...]) -> Scan:
@@ -85,9 +94,14 @@ def scan(evaluator: Path, *, entries: Iterable[str], roots: tuple[Path, ...]) ->
     entries = set(entries)
     waiting, seen = [evaluator], {evaluator}
     reached: list[tuple[Path, ast.Module, dict[str, str]]] = []
+    shared: tuple[Path, ...] = ()
     while waiting:
         path = waiting.pop(0)
-        tree = parsed(path, read(path))
+        text = read(path)
+        tree = parsed(path, text)
+        if "sys.path" in text:
+            above = _above(tree, roots, evaluator.parent)
+            shared, roots = (*shared, *above), (*roots, *above)
         _check_imports(path, tree, roots)
         reached.append((path, tree, _aliases(tree)))
         for found in _imported(tree, roots):
@@ -108,7 +122,24 @@ def scan(evaluator: Path, *, entries: Iterable[str], roots: tuple[Path, ...]) ->
         ),
         joins=tuple(found for part in parts for found in _findings(*part)),
         modules=tuple(path for path, _, _ in reached),
+        shared=shared,
+        environment=tuple(
+            name
+            for _, node, aliases in parts
+            for name in variables(node, partial(_dotted, aliases=aliases))
+        ),
     )
+
+
+def _above(tree: ast.Module, roots: tuple[Path, ...], folder: Path) -> tuple[Path, ...]:
+    """Return the folders above one that have modules which code imports and finds nowhere else."""
+    found: dict[Path, None] = {}
+    for name in imported_names(tree):
+        if module_file(name, (*roots, *found)) is None and not _is_installed(name.split(".")[0]):
+            above = folder.parents[:_FARTHEST]
+            home = next((each for each in above if module_file(name, (each,))), None)
+            found |= {home: None} if home else {}
+    return tuple(found)
 
 
 def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef | None]:
@@ -234,14 +265,20 @@ def _check_imports(path: Path, tree: ast.Module, roots: tuple[Path, ...]) -> Non
             continue
         for name in imported_names(ast.Module(body=[node], type_ignores=[])):
             top = name.partition(".")[0]
-            is_here = top in _SHIMS or any(
-                (root / top).is_dir() or (root / f"{top}.py").is_file() for root in roots
-            )
-            if not is_here and not _is_installed(top):
+            if not is_to_be_had(top, roots):
                 raise UserError(
                     f"{path}:{node.lineno}: imports {top}, which is not installed; install it "
                     "where this runs (the folder's requirements may name it)"
                 )
+
+
+def is_to_be_had(name: str, roots: tuple[Path, ...]) -> bool:
+    """Return whether a module is the folder's, stands for another system's, or is installed."""
+    top = name.partition(".")[0]
+    if top in STOOD_FOR:
+        return top == name or module_file(name, (SHIMS, *roots)) is not None
+    is_here = any((root / top).is_dir() or (root / f"{top}.py").is_file() for root in roots)
+    return is_here or _is_installed(top)
 
 
 def _is_installed(name: str) -> bool:

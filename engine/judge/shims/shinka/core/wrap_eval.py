@@ -54,7 +54,8 @@ def run_shinka_eval(
         aggregate_metrics_fn: from all results to the metrics.
         validate_fn: from a result to whether it is allowed, and why not.
         default_metrics_on_error: the metrics of a program that fails.
-        options: of later versions: workers, plots, early stops. They change no score.
+        options: of later versions: workers and plots, which change no score, and early stops:
+            here all runs are made.
 
     Returns:
         The metrics, whether every result is allowed, and the first error.
@@ -81,6 +82,7 @@ def run_shinka_eval(
         if validate_fn is not None:
             metrics["num_valid_runs"] = len(results) - invalid
             metrics["num_invalid_runs"] = invalid
+            metrics["all_validation_errors"] = errors
         is_correct = invalid == 0
         error = None if is_correct else f"Validation failed: {errors[0] if errors else 'no reason'}"
     except Exception as failure:

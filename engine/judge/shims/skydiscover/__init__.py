@@ -1,0 +1,1 @@
+"""Stands for SkyDiscover, as far as evaluators import it."""

@@ -1,0 +1,3 @@
+"""Stands for SkyDiscover's evaluation, as far as evaluators import it."""
+
+from .evaluation_result import EvaluationResult as EvaluationResult
