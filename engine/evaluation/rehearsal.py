@@ -1,7 +1,8 @@
 """Whether another system's evaluator can be split from the program: tried with the initial program.
 
 Its source tells in some cases (``engine.problem.peers``). In all others it judges the initial
-program once, split. If anything was the matter then, it does so together with the program too; if
+program once, split. That also tells what it uses of the program's objects: later programs can give
+it no others. If anything was the matter then, it does so together with the program too; if
 the score is better that way, it stays so. ``engine.judge`` says what the two promise.
 """
 
@@ -13,7 +14,8 @@ from engine.evaluation.judge_pool import open_pool
 from engine.judge.setup import Setup
 
 DOUBTS = "doubts"
-"""Artifact of a rehearsal, as in ``engine.judge.referee``."""
+OBJECTS = "objects"
+"""Artifacts of a rehearsal, as in ``engine.judge.referee``."""
 _SAME = 1e-9
 _log = logging.getLogger("brood")
 
@@ -44,7 +46,9 @@ def rehearsed(problem: Problem, *, strict: bool) -> Problem:
         if _is_better(whole, split):
             return _together(problem, joined, setup, doubts, strict=strict)
     _log.info("the evaluator runs split from the program, each in a sandboxed process of its own")
-    return problem
+    objects = tuple(split.artifacts.get(OBJECTS, "").split())
+    known = dataclasses.replace(setup, objects=objects)
+    return dataclasses.replace(problem, judge=dataclasses.replace(judge, setup=known.to_json()))
 
 
 def _judged(problem: Problem, judge: Judge) -> Evaluation:

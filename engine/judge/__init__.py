@@ -10,11 +10,11 @@ Nothing here runs in the engine's own process. `engine.evaluation` starts, watch
 
 Modules: `setup` (what the referee is told), `values` and `frames` (what crosses the channel),
 `link` (calls and objects over it), `proxies` (the other side's objects), `manners` (what a program
-may do with the evaluator's), `turns` (at the channel), `program` (how the candidate's side loads a
-text), `imports` and `guards` (what the evaluator's import of the program gives, what it may not
-do), `contracts` and `scripts` (how each system calls its evaluator), `result` and `verdict` (from
-what an evaluator returns to the JSON object). ``shims/`` holds the modules of the other systems
-that their evaluators import.
+may do with the evaluator's), `turns` (at the channel), `names` (what a rehearsal notes), `program`
+(how the candidate's side loads a text), `imports` and `guards` (what the evaluator's import of the
+program gives, what it may not do), `contracts` and `scripts` (how each system calls its evaluator),
+`result` and `verdict` (from what an evaluator returns to the JSON object). ``shims/`` holds the
+modules of the other systems that their evaluators import.
 
 What split promises: the program's code runs in no process that knows the evaluator's data, code or
 memory. What it sends is numbers, texts, arrays and references; it is never unpickled, imported or

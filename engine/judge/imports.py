@@ -56,6 +56,7 @@ class Imports:
         trusted: tuple[Path, ...],
         neighbours: Mapping[str, str],
         is_watched: bool,
+        is_plain: bool,
         notes: Notes,
     ) -> None:
         """Prepare; `install` replaces.
@@ -66,6 +67,7 @@ class Imports:
             trusted: folders besides the libraries whose files may be executed here.
             neighbours: modules that the program may import, by name.
             is_watched: whether the candidate's side looks for changed arguments.
+            is_plain: whether the program's objects are to be made into numbers and lists.
             notes: take what can't be done.
         """
         self._link = link
@@ -74,6 +76,7 @@ class Imports:
         self._trusted = (*trusted, *(Path(each).resolve() for each in set(libraries)))
         self._neighbours = neighbours
         self._is_watched = is_watched
+        self._is_plain = is_plain
         self._notes = notes
 
     def install(self) -> None:
@@ -118,7 +121,13 @@ class Imports:
         if text != self._text:
             raise self._notes.refusal("the evaluator imports a file that it wrote itself")
         told = self._link.ask(
-            "load", text, module.__name__, path, dict(self._neighbours), self._is_watched
+            "load",
+            text,
+            module.__name__,
+            path,
+            dict(self._neighbours),
+            self._is_watched,
+            self._is_plain,
         )
         try:
             _fill(module, path, told, self._link, self._notes)

@@ -15,16 +15,18 @@ Does not cover what a side lets the other do with its objects: `Manners`.
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any, Protocol
 
 from engine.judge.frames import Channel, Closed
+from engine.judge.names import Names
 from engine.judge.proxies import RemoteType, number_of, raised, stand_in, stand_in_type
 from engine.judge.values import WireError, decode, encode
 
 _BY_OWNER = ("method", "special")
+_BY_NAME = (*_BY_OWNER, "attribute")
 MOST_TYPES = 10_000
 """Types of the other side that have stand-ins."""
 
@@ -44,6 +46,9 @@ class Manners(Protocol):
         Raises:
             WireError: the object must not cross.
         """
+
+    def plain(self, value: object) -> object:
+        """Return what to send in place of an object: itself, or the numbers that it stands for."""
 
     def shares(self, kind: type) -> bool:
         """Return whether both sides have a type, each by an import of its own."""
@@ -75,6 +80,7 @@ class Link:
         manners: Manners,
         *,
         guard: AbstractContextManager[Any] | None = None,
+        allowed: Collection[str] | None = None,
     ) -> None:
         """Begin with no object known.
 
@@ -83,6 +89,7 @@ class Link:
             manners: this side's.
             guard: held during each request, besides a lock of this process's threads; for
                 processes that share the channel.
+            allowed: names of what may be used of the other side's objects; None for all.
         """
         self._channel = channel
         self._manners = manners
@@ -94,6 +101,9 @@ class Link:
         self._exporting: set[int] = set()
         self._others: dict[int, Any] = {}
         self._types: dict[int, RemoteType] = {}
+        self._allowed = None if allowed is None else frozenset(allowed)
+        self.used: Names | None = None
+        """Takes the names of what is used of the other side's objects."""
         self._read: dict[tuple[int, str], Any] = {}  # attributes, until the next call
         self.lost: str | None = None
         """Why the other side can't be talked to any more; None while it can."""
@@ -105,6 +115,10 @@ class Link:
         """Whether stand-ins here have copies of their objects' attributes."""
         return self._manners.local_attributes
 
+    def allows(self, name: str) -> bool:
+        """Return whether something may be used of the other side's objects."""
+        return self._allowed is None or name in self._allowed
+
     # Asking.
 
     def ask(self, operation: str, *values: object) -> Any:
@@ -115,6 +129,13 @@ class Link:
             WireError: a value can't cross.
             Closed: the other side is gone, or sent what is no frame.
         """
+        if operation in _BY_NAME:
+            name = str(values[1])
+            if not self.allows(name):
+                kind = type(values[0]).__name__
+                raise AttributeError(f"the program's {kind} object has no {name} to be used")
+            if self.used is not None:
+                self.used.add(name)
         if operation != "attribute":
             self._read.clear()
         with self._lock:
@@ -231,6 +252,9 @@ class Link:
         home = number_of(own, self)
         if home is not None:
             return {"w": home}
+        plain = self._manners.plain(value)
+        if plain is not value:
+            return encode(plain)
         attributes = self._manners.attributes(value)
         number = self._number(value)
         if number in self._exporting:

@@ -77,6 +77,10 @@ class EvaluatorManners:
             name: each for name, each in found.items() if _is_public(name) and self._may_cross(each)
         }
 
+    def plain(self, value: object) -> object:
+        """Return an object as it is."""
+        return value
+
     def shares(self, kind: type) -> bool:
         """Return whether a type is of a module that programs may import, and stands in it."""
         module = sys.modules.get(kind.__module__)

@@ -10,14 +10,17 @@ import importlib
 import importlib.abc
 import importlib.util
 import inspect
+import itertools
 import linecache
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from types import BuiltinMethodType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from engine.judge.link import Link
 from engine.judge.proxies import DUNDERS, Raised
@@ -27,6 +30,7 @@ FILENAME = "<program>"
 """The file's name in tracebacks."""
 
 _FRAMES = 6
+_MOST_ITEMS = 10_000_000
 _CHARACTERS = 2000
 _SIGNED = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -45,6 +49,7 @@ class CandidateManners:
     def __init__(self) -> None:
         """Begin without a program; `link` has to be set."""
         self.link: Link
+        self._is_plain = False
         self._watches = False
         self._changed = False
 
@@ -57,6 +62,25 @@ class CandidateManners:
         if isinstance(value, ModuleType):
             raise WireError(f"the module {value.__name__} can't cross")
         return None
+
+    def plain(self, value: object) -> object:
+        """Return the array, number or list that an object can be made into, where these are asked.
+
+        Then an evaluator asks once, and not again for what may be another answer.
+        """
+        if not self._is_plain or callable(value):
+            return value
+        if hasattr(value, "__array__"):
+            array = np.asarray(value)
+            return value if array.dtype.kind == "O" else array
+        if hasattr(value, "__float__"):
+            return float(value)
+        if isinstance(value, Iterable):
+            items = list(itertools.islice(value, _MOST_ITEMS + 1))
+            if len(items) > _MOST_ITEMS:
+                raise WireError(f"a {type(value).__name__} has more than {_MOST_ITEMS} items")
+            return items
+        return value
 
     def shares(self, kind: type) -> bool:
         """Return whether a type is of a module whose text came over the channel."""
@@ -84,9 +108,12 @@ class CandidateManners:
                 return [is_method, None if is_method else value]
             case "assign", (target, name, value):
                 return setattr(target, name, value)
-            case "load", (text, name, path, neighbours, watch):
+            case "load", (text, name, path, neighbours, watch, is_plain):
                 self._watches = watch
-                return self._load(text, name, path, neighbours)
+                try:
+                    return self._load(text, name, path, neighbours)
+                finally:
+                    self._is_plain = is_plain  # objects at the top of the module stay what they are
             case "state", ():
                 return {"changed": self._changed}
         raise WireError(f"no operation {operation!r}")

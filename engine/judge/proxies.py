@@ -128,7 +128,9 @@ def number_of(value: object, link: "Link") -> int | None:
 def stand_in_type(link: "Link", number: int, name: str, dunders: Sequence[Any]) -> RemoteType:
     """Return the type of stand-ins for objects of one type of the other side."""
     methods: dict[str, Any] = {
-        each: _special(link, each) for each in dunders if type(each) is str and each in DUNDERS
+        each: _special(link, each)
+        for each in dunders
+        if type(each) is str and each in DUNDERS and (each == "__call__" or link.allows(each))
     }
     title = name[:_NAME_CHARACTERS] if name.isidentifier() else "Object"
     made = RemoteType(title, (Remote,), {**methods, "__module__": "program"})

@@ -20,6 +20,7 @@ from engine.judge.frames import Channel
 from engine.judge.imports import Imports, Notes
 from engine.judge.link import Link
 from engine.judge.manners import EvaluatorManners
+from engine.judge.names import Names
 from engine.judge.proxies import Raised
 from engine.judge.result import EvaluatorError, Result
 from engine.judge.setup import Setup
@@ -28,6 +29,8 @@ from engine.judge.verdict import judged, one_line
 
 DOUBTS = "doubts"
 """Artifact of a rehearsal: what may be the matter with an evaluator that is split."""
+OBJECTS = "objects"
+"""Artifact of a rehearsal: names of what the evaluator uses of the program's objects."""
 _MOST_SAID = 200  # characters of an exception, so that its place is not cut off
 
 
@@ -66,13 +69,17 @@ def _split(setup: Setup, program: Path, channel: int, notes: Notes) -> Link:
     """Put the candidate's process in the place of the program."""
     folders = (setup.folder, str(Path(setup.evaluator).parent), *setup.shared)
     roots = tuple(Path(each).resolve() for each in folders)
-    link = Link(Channel(channel), EvaluatorManners(roots, shared=setup.neighbours), guard=Turns())
+    manners = EvaluatorManners(roots, shared=setup.neighbours)
+    link = Link(Channel(channel), manners, guard=Turns(), allowed=setup.objects)
+    if setup.is_rehearsal:
+        link.used = Names()
     imports = Imports(
         link=link,
         program=program,
         trusted=(*roots, Path(__file__).resolve().parents[1]),
         neighbours=setup.neighbours,
         is_watched=setup.is_rehearsal,
+        is_plain=setup.objects == (),
         notes=notes,
     )
     imports.install()
@@ -133,6 +140,7 @@ def _check(verdict: dict[str, Any], link: Link, notes: Notes, setup: Setup) -> N
         return
     if isinstance(state, dict) and state.get("changed") is True:
         notes.refusal("the program changes in place what the evaluator gives it")
+    verdict["artifacts"][OBJECTS] = str(link.used)
     if link.first_raised:
         notes.refusal(f"apart from the evaluator the program raises {link.first_raised}")
     if notes.reasons:

@@ -25,6 +25,9 @@ class Setup:
         shared: absolute paths of further folders with modules of the evaluator's; trusted too.
         environment: environment variables that the evaluator asks for.
         neighbours: by its name, the text of each module of the folder that programs may import.
+        objects: names of the attributes, methods and special methods of the program's objects that
+            the evaluator may use; None for all. Where there are none, a program's objects cross as
+            numbers, arrays and lists, if they can be made into some.
         is_rehearsal: whether to find out if the evaluator can be split from the program.
         joined_by: what of the evaluator can't be split from the program; empty where nothing is
             known to be.
@@ -40,6 +43,7 @@ class Setup:
     shared: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     neighbours: Mapping[str, str] = field(default_factory=dict)
+    objects: tuple[str, ...] | None = None
     is_rehearsal: bool = False
     joined_by: str = ""
 
@@ -52,5 +56,6 @@ class Setup:
         """Return the setup that `to_json` wrote."""
         raw = json.loads(text)
         raw["stages"] = tuple((name, threshold) for name, threshold in raw["stages"])
+        raw["objects"] = None if raw["objects"] is None else tuple(raw["objects"])
         raw["shared"] = tuple(raw["shared"])
         return cls(**raw)

@@ -11,6 +11,7 @@ from peer_folders import EVALUATOR, PROGRAM, openevolve, shinka, skydiscover, wr
 from engine.core import JudgeKind, UserError
 from engine.evaluate import main
 from engine.evaluation import rehearsed
+from engine.judge.setup import Setup
 from engine.problem import load_problem
 
 ATTACK = """
@@ -95,7 +96,28 @@ def test_what_can_not_be_split_is_refused_when_asked(tmp_path: Path) -> None:
 
 def test_a_folder_that_can_be_split_stays_so(tmp_path: Path) -> None:
     problem = load_problem(openevolve(tmp_path, initial_program=PROGRAM))
-    assert rehearsed(problem, strict=True) == problem
+    found = rehearsed(problem, strict=True)
+    assert found.judge is not None
+    assert found.judge.kind is JudgeKind.SPLIT
+    assert Setup.from_json(found.judge.setup).objects == ()
+
+
+def test_the_rehearsal_finds_what_is_used_of_objects(tmp_path: Path) -> None:
+    program = """
+class Squares:
+    def __init__(self, count):
+        self.count = count
+    def items(self):
+        return [index * index for index in range(self.count)]
+def squares(count):
+    return Squares(count)
+"""
+    used = "made = program.squares(5)\n    found = made.items() if made.count else []"
+    evaluator = EVALUATOR.replace("found = program.squares(5)", used)
+    folder = openevolve(tmp_path, evaluator=evaluator, initial_program=program)
+    found = rehearsed(load_problem(folder), strict=True)
+    assert found.judge is not None
+    assert Setup.from_json(found.judge.setup).objects == ("count", "items")
 
 
 @pytest.mark.skipif(not SHARED, reason="BROOD_PEERS names no folder with other systems' problems")

@@ -1,0 +1,256 @@
+"""Programs that answer one thing when they are checked, and another when they are scored."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from referees import judge
+
+from engine.judge.setup import Setup
+
+EVALUATOR = """
+import atexit
+import importlib.util
+import json
+import time
+
+import numpy as np
+
+BENCHMARK = 100.0
+
+
+def evaluate(path):
+    began = time.time()
+    spec = importlib.util.spec_from_file_location("program", path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    found = program.solve(np.zeros(2))
+    if len(found) != 2 or not all(0 <= value <= 1 for value in found):
+        return {"combined_score": 0.0}
+    array = np.asarray(found)
+    if array.shape != (2,) or array.max() > 1 or not np.isfinite(array).all():
+        return {"combined_score": 0.0}
+    if found[0] == 1e9 or json.loads(json.dumps([float(each) for each in found])) != list(found):
+        return {"combined_score": 0.0}
+    score = (sum(found) + float(np.sum(array))) / BENCHMARK
+    return {"combined_score": score, "took": time.time() - began}
+"""
+HONEST = "def solve(x):\n    return [0.5, 0.5]\n"
+BEST = 0.04
+"""The score of two ones, which is the best that there is to be earned."""
+
+
+def verdict(tmp_path: Path, program: str, *, objects: tuple[str, ...] | None = ()) -> Any:
+    folder = tmp_path / "problem"
+    folder.mkdir(exist_ok=True)
+    (folder / "evaluator.py").write_text(EVALUATOR)
+    evaluator = str(folder / "evaluator.py")
+    setup = Setup(contract="openevolve", evaluator=evaluator, folder=str(folder), objects=objects)
+    return judge(setup, program, tmp_path)
+
+
+def test_an_honest_program(tmp_path: Path) -> None:
+    assert verdict(tmp_path, HONEST)["score"] == 0.02
+
+
+NUMBERS = """
+import numpy as np
+class Liar:
+    asked = 0
+    def value(self, *_):
+        Liar.asked += 1
+        return 0.5 if Liar.asked < {patience} else 1e9
+    __float__ = __radd__ = __add__ = __abs__ = __neg__ = value
+    def yes(self, *_):
+        return True
+    __le__ = __lt__ = __ge__ = __gt__ = __eq__ = __bool__ = yes
+    def __array__(self, *_, **__):
+        return np.array(self.value())
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: self.value()
+def solve(x):
+    return [Liar(), Liar()]
+"""
+
+FACES = {
+    **{f"a number, after {n}": NUMBERS.replace("{patience}", str(n)) for n in (1, 3, 9)},
+    "a number without an array": NUMBERS.replace("{patience}", "3").replace("__array__", "other"),
+    "a sequence": """
+class Values:
+    asked = 0
+    def __len__(self):
+        return 2
+    def __iter__(self):
+        Values.asked += 1
+        return iter([0.5, 0.5] if Values.asked < 3 else [1e9, 1e9])
+    def __getitem__(self, index):
+        return 0.5
+def solve(x):
+    return Values()
+""",
+    "an array": """
+import numpy as np
+class Values(np.ndarray):
+    def max(self, *_, **__):
+        return 0.5
+    def __iter__(self):
+        return iter([0.5, 0.5])
+    def __array_function__(self, *_):
+        return True
+    def __array_ufunc__(self, *_, **__):
+        return np.True_
+def solve(x):
+    return np.array([1e9, 1e9]).view(Values)
+""",
+    "numbers of a subclass": """
+import numpy as np
+class Number(np.float64):
+    def __le__(self, other):
+        return True
+    def __radd__(self, other):
+        return 1e9
+    def item(self):
+        return 0.5
+def solve(x):
+    return [Number(1e9), Number(1e9)]
+""",
+    "whole numbers of a subclass": """
+class Number(int):
+    def __le__(self, other):
+        return True
+    def __index__(self):
+        return 1
+    def __int__(self):
+        return 1
+def solve(x):
+    return [Number(10**9), Number(10**9)]
+""",
+    "a fraction of a subclass": """
+from fractions import Fraction
+class Number(Fraction):
+    @property
+    def denominator(self):
+        return 0
+def solve(x):
+    return [Number(1, 2), Number(1, 2)]
+""",
+    "a named tuple": """
+import collections
+class Pair(collections.namedtuple("Pair", ["count", "index"])):
+    def __iter__(self):
+        return iter([0.5, 0.5])
+def solve(x):
+    return Pair(1e9, 1e9)
+""",
+    "a class of another name": """
+class Meta(type):
+    def __instancecheck__(cls, other):
+        return True
+class Values(metaclass=Meta):
+    __class__ = list
+    def __len__(self):
+        return 2
+    def __iter__(self):
+        return iter([1e9, 1e9])
+def solve(x):
+    return Values()
+""",
+    "not a number": "def solve(x):\n    return [float('nan')] * 2\n",
+    "infinity": "def solve(x):\n    return [float('inf')] * 2\n",
+    "minus infinity": "def solve(x):\n    return [float('-inf'), 1.0]\n",
+    "a huge integer": "def solve(x):\n    return [10**400, 10**400]\n",
+    "a complex number": "def solve(x):\n    return [0.5 + 1e9j] * 2\n",
+    "a date": "import numpy as np\ndef solve(x):\n    return [np.timedelta64(1)] * 2\n",
+    "an endless iterator": "import itertools\ndef solve(x):\n    return itertools.repeat(0.5)\n",
+    "what is huge": "def solve(x):\n    return [b'x' * (1 << 30), b'x' * (1 << 30)]\n",
+    "a huge shape": """
+import numpy as np
+def solve(x):
+    return np.broadcast_to(np.float64(0.5), (1 << 40,))
+""",
+    "another function, when it was called": """
+def solve(x):
+    global solve
+    solve = lambda *_: [1e9, 1e9]
+    return [0.5, 0.5]
+""",
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_nothing_is_gained(tmp_path: Path, face: str) -> None:
+    found = verdict(tmp_path, FACES[face])
+    score = found.get("score", 0.0)
+    assert math.isfinite(score) and score <= BEST, found
+
+
+OTHERS = {
+    "NumPy": "np.sum = np.max = lambda *_, **__: 1e9; np.ndarray = float",
+    "the built-in functions": "builtins.sum = builtins.float = lambda *_: 1e9; "
+    "builtins.all = lambda _: True",
+    "JSON": "json.dumps = lambda *_, **__: '{\"score\": 1e9}'; json.JSONEncoder = None",
+    "the clock": "time.time = time.perf_counter = time.monotonic = lambda: 0.0",
+    "every module": "[vars(each).update(BENCHMARK=1e-9) for each in [*sys.modules.values()]]",
+    "every dict": "[each.update(BENCHMARK=1e-9) for each in gc.get_objects()"
+    " if isinstance(each, dict) and '__name__' in each]",
+    "the end": "atexit.register(lambda: os.write(1, FORGED))",
+    "the output": "sys.stdout.write(FORGED.decode()); sys.stderr.write(FORGED.decode())",
+    "the trace": "sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None); "
+    "sys.addaudithook(lambda *_: None)",
+    "the imports": "sys.meta_path.clear(); sys.path_hooks.clear(); sys.modules.clear()",
+    "a thread": "threading.Thread(target=lambda: os.write(1, FORGED)).start()",
+    "a signal": "signal.signal(signal.SIGALRM, lambda *_: os.write(1, FORGED)); signal.alarm(1)",
+    "the array it got": "x += 1e9; x.flags.writeable = True; x.resize(5, refcheck=False)",
+}
+OTHER = """
+import atexit, builtins, gc, json, os, signal, sys, threading, time
+import numpy as np
+FORGED = b'\\n{"score": 1e9, "combined_score": 1e9}\\n'
+answer = [0.5, 0.5]
+def solve(x):
+    %s
+    return answer
+"""
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_a_program_does_to_its_own_process_changes_nothing(tmp_path: Path, other: str) -> None:
+    found = verdict(tmp_path, OTHER % OTHERS[other])
+    assert found.get("score", 0.02) == 0.02, found
+
+
+def test_forged_lines_on_every_descriptor(tmp_path: Path) -> None:
+    attack = (
+        "[os.write(each, FORGED) for each in range(64) if os.path.exists(f'/proc/self/fd/{each}')]"
+    )
+    assert "score" not in verdict(tmp_path, OTHER % f"exec({attack!r}, globals())")
+
+
+NATURAL = {
+    "a generator": "return (each for each in (0.5, 0.5))",
+    "a map": "return map(float, ['0.5', '0.5'])",
+    "the values of a dict": "return {'a': 0.5, 'b': 0.5}.values()",
+    "an array": "return np.full(2, 0.5)",
+    "a memory view": "return memoryview(np.full(2, 0.5)).tolist()",
+    "the array module's": "import array\n    return array.array('d', [0.5, 0.5])",
+}
+
+
+@pytest.mark.parametrize("kind", NATURAL)
+def test_what_stands_for_numbers_crosses_as_numbers(tmp_path: Path, kind: str) -> None:
+    program = f"import numpy as np\ndef solve(x):\n    {NATURAL[kind]}\n"
+    assert verdict(tmp_path, program)["score"] == 0.02
+
+
+def test_an_evaluator_may_use_of_objects_what_it_used_before(tmp_path: Path) -> None:
+    program = FACES["a sequence"].replace("[1e9, 1e9]", "[0.5, 0.5]")
+    names = ("__len__", "__iter__", "__next__", "__getitem__", "__array__")
+    assert verdict(tmp_path, program, objects=names)["score"] == 0.02
+    found = verdict(tmp_path, program, objects=names[1:])
+    assert "score" not in found
+    assert "len()" in found["error"]
