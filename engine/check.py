@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from engine.arguments import Arguments, execute
 from engine.checking import RUNS, Level, check_problem
 from engine.core import UserError
+from engine.evaluation import rehearsed
 from engine.problem import CHOICE, chosen_problem
 
 KEYS = (*CHOICE, "runs")
@@ -25,20 +26,22 @@ KEYS = (*CHOICE, "runs")
 
 def main(arguments: Sequence[str]) -> int:
     """Check what ``arguments`` name and return the exit code."""
-    log = logging.getLogger("engine")
-    level = log.level
-    log.setLevel(logging.ERROR)  # the findings say it
+    logs = [logging.getLogger(name) for name in ("engine", "brood")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)  # the findings say it
     try:
         return execute(_check, arguments, keys=KEYS, usage=__doc__ or "")
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 def _check(arguments: Arguments) -> int:
     for argument in arguments.rest:
         raise UserError(f"unknown argument {argument!r}; valid keys: {', '.join(KEYS)}")
     runs = arguments.number("runs", RUNS)
-    problem = chosen_problem(arguments.options)
+    problem = rehearsed(chosen_problem(arguments.options), strict=False)
     found: Counter[Level] = Counter()
     for finding in check_problem(problem, runs=runs):
         print(finding, flush=True)

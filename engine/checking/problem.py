@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from engine.checking.cheats import check_cheats
 from engine.checking.finding import Finding, doubtful, good
+from engine.checking.judges import check_judge
 from engine.checking.outputs import check_claims, check_constants
 from engine.checking.runs import check_memory, check_noise, check_speed
 from engine.checking.stages import check_stages
@@ -84,6 +85,7 @@ def _walls(missing: str | None) -> Finding:
 def _own_cases(problem: Problem, first: Trial, baseline: Baseline) -> Iterator[Finding]:
     """Check what can be seen where the engine itself calls programs and scores their arrays."""
     if problem.judge is not None:
+        yield from check_judge(problem.judge)
         yield good(
             "outputs",
             "constants, claims, state and the statement are not checked: the problem has an "

@@ -29,10 +29,12 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     """Return the run's figures.
 
     ``children`` counts completions; ``candidates`` those of them that were evaluated
-    (the initial program does not count); ``refused`` says why the others were not. ``screened``
-    counts the candidates that a cheap stage kept from a full evaluation, ``valid_share`` is that of
-    the rest; ``unevaluated`` those that were in the evaluators' queue when time was up, or the run
-    was stopped. ``screens_off`` has the cheap stages that stopped screening, and why.
+    (the initial program does not count); ``refused`` says why the others were not.
+    ``direction`` and ``features`` are the problem's, for a report when its folder is gone.
+    ``screened`` counts the candidates that a cheap stage kept from a full evaluation,
+    ``valid_share`` is that of the rest; ``unevaluated`` those that were in the evaluators' queue
+    when time was up, or the run was stopped. ``screens_off`` has the cheap stages that stopped
+    screening, and why.
     ``best_known`` is the best published score that compares, None where there is none;
     ``isolation`` how programs were kept from a judge (`engine.core.JudgeKind`), None without one.
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
@@ -50,6 +52,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     guesses = hits + len(history.given_up)
     return {
         "problem": problem.name,
+        "direction": problem.direction.value,
+        "features": [dataclasses.asdict(each) for each in problem.features],
         "model": settings.model.name,
         "seed": settings.seed,
         "width": settings.width.policy,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +150,8 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "initial_score": 0.4990,
         "best_known": {"score": 0.760, "source": "EvoX, highest of its published bests"},
         "isolation": None,
+        "direction": "maximise",
+        "features": [asdict(each) for each in problem.features],
         "prompt_tokens": 400,
         "cached_prompt_tokens": 288,
         "hit_rate": 288 / 400,

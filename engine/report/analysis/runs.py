@@ -4,6 +4,7 @@ Covers: reading the logs of runs whose scores compare, also of runs that go on o
 refusing logs whose events do not fit together. Does not cover what is made of them.
 """
 
+import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -230,12 +231,12 @@ def growing_run(folder: Path) -> GrowingRun:
         UserError: its settings, or what its problem declares, can't be read.
     """
     settings = config.load(folder / "config.yaml")
-    problem = Path(settings.problem)
+    direction, declared = _of_problem(Path(settings.problem), folder)
     return GrowingRun(
         name=os.fsencode(folder).decode(errors="replace"),
         settings=settings,
-        direction=read_direction(problem),
-        declared=read_features(problem),
+        direction=direction,
+        declared=declared,
         folder=folder,
     )
 
@@ -245,6 +246,25 @@ def _read(folder: Path) -> RunRecord:
     run = growing_run(folder)
     run.take(events)
     return run.record()
+
+
+def _of_problem(problem: Path, run: Path) -> tuple[Direction, tuple[Feature, ...]]:
+    """Return what a problem declares of its scores; where it is gone, as the run's summary has it.
+
+    Raises:
+        UserError: the problem's declaration is not complete, or both are gone.
+    """
+    if problem.exists():
+        return read_direction(problem), read_features(problem)
+    try:
+        summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+        features = tuple(Feature(**each) for each in summary["features"])
+        return Direction(summary["direction"]), features
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{problem}: the problem's folder is gone, and {run / 'summary.json'} does not say "
+            "whether its score is minimised; put one of them back"
+        ) from error
 
 
 def _trial(child: Child, history: RunHistory, bests: Collection[str]) -> Trial:
