@@ -38,7 +38,7 @@ def _fault(problem: Problem, evaluation: Evaluation) -> tuple[str, str]:
     """Return where the failure of an initial program is to be mended, and how."""
     folder, failure = problem.folder, evaluation.failure
     if problem.judge is not None:
-        return fault_of(folder, evaluation.message)
+        return fault_of(folder, failure, evaluation.message)
     initial = folder / "initial.py"
     program = place_of_function(initial, problem.entry_point)
     lost = [name for name in problem.modules if _is_missing(name)]

@@ -5,7 +5,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.core import Failure
 from engine.problem.declaration import read
+from engine.problem.peers.config import Config
 from engine.problem.peers.recognise import PeerFolder, find, parsed
 from engine.problem.peers.scan import STOOD_FOR, imported_names, is_to_be_had, module_file
 from engine.problem.places import line_of_function, place
@@ -13,15 +15,20 @@ from engine.problem.places import line_of_function, place
 _PROGRAM_LINE = re.compile(r"\(line (\d+) of the program\)")
 _EVALUATOR_LINE = re.compile(r" \(([^()\s][^()]*\.py:\d+)\)$")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
+_LIMITS = (
+    (Failure.TIMEOUT, "timeout", "make it faster"),
+    (Failure.MEMORY, "memory_limit_mb", "let it need less"),
+)
 _MEND = "mend the program or its evaluator"
 _MOST = 3
 
 
-def fault_of(folder: Path, message: str) -> tuple[str, str]:
+def fault_of(folder: Path, failure: Failure | None, message: str) -> tuple[str, str]:
     """Return the file, with the line if there is one, that has to be mended, and how.
 
     Args:
         folder: the problem's.
+        failure: its kind.
         message: why its initial program has no score.
 
     Raises:
@@ -30,6 +37,11 @@ def fault_of(folder: Path, message: str) -> tuple[str, str]:
     peer = find(folder)
     if peer is None:
         return str(folder), _MEND
+    config = Config(peer.configs[0] if peer.configs else None)
+    for kind, key, faster in _LIMITS:
+        if failure is kind:
+            where = str(peer.folder) if config.path is None else config.where("evaluator", key)
+            return where, f"raise evaluator.{key}, or {faster}"
     lacking = list(_lacking(peer))
     named = _MODULE.search(message)
     for path, line, name in lacking:
