@@ -5,9 +5,11 @@ The options of a run are read by ``engine.config``.
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from engine.core import UserError
+from engine.terminal import guarded
 
 
 class Arguments(NamedTuple):
@@ -49,8 +51,18 @@ def execute(
     """Run a command and return its exit code; bad input is one line on standard error, and 2.
 
     An argument with none of ``keys`` is one of the rest: a folder's name may hold an equals sign.
-    ``--help`` prints ``usage``.
+    ``--help`` prints ``usage``. Ctrl-C and an output that nobody reads end it without a traceback.
     """
+    return guarded(partial(_execute, command, arguments, keys=keys, usage=usage))
+
+
+def _execute(
+    command: Callable[[Arguments], int],
+    arguments: Sequence[str],
+    *,
+    keys: Sequence[str],
+    usage: str,
+) -> int:
     if {"--help", "-h"} & set(arguments):
         sys.stdout.write(usage)
         return 0

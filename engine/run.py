@@ -23,23 +23,27 @@ from engine.api.run import Run
 from engine.arguments import Arguments, execute
 from engine.core import UserError
 from engine.interrupt import terminable
-from engine.session import INTERRUPTED, evolve, log_to_terminal
+from engine.session import evolve, log_to_terminal
 from engine.sweep import is_sweep, plan, read_sweep, run_all
+from engine.terminal import INTERRUPTED
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; return the exit code."""
     log_to_terminal()
+    return execute(_run, arguments, keys=(), usage=__doc__ or "")
+
+
+def _run(given: Arguments) -> int:
     try:
         with terminable():
-            return execute(_dispatch, arguments, keys=(), usage=__doc__ or "")
+            return _dispatch(given.rest)
     except KeyboardInterrupt:  # before the loop, or for the second time
         print("interrupted; a run that has a folder goes on with resume=FOLDER", file=sys.stderr)
         return INTERRUPTED
 
 
-def _dispatch(given: Arguments) -> int:
-    arguments = given.rest
+def _dispatch(arguments: Sequence[str]) -> int:
     if {"--multirun", "-m"} & set(arguments):
         return run_all(plan([each for each in arguments if each not in ("--multirun", "-m")]))
     if any(each.startswith("resume=") for each in arguments):

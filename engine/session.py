@@ -10,9 +10,7 @@ from engine.api.run import Run
 from engine.budget import Limit, ended_by
 from engine.interrupt import interruptible
 from engine.report import Display, print_result, write_results
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C or SIGTERM."""
+from engine.terminal import INTERRUPTED
 
 
 def log_to_terminal() -> None:

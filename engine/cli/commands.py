@@ -64,7 +64,7 @@ class Command:
         if self.name == "bench":
             return _BENCH + "".join(f"    {name}\n" for name in benchmarks())
         assert self._source is not None
-        return docstring(self._source).replace(f"python -m {self.module}", f"brood {self.name}")
+        return re.sub(r"python -m engine\.(\w+)", r"brood \1", docstring(self._source))
 
     @property
     def keys(self) -> dict[str, bool]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from engine.cli import shells
 from engine.cli.commands import BENCH, COMMANDS, benchmarks, docstring, installed
+from engine.terminal import end_at_once, guarded
 
 _HELP = ("--help", "-h")
 _EXAMPLES = """
@@ -29,6 +30,10 @@ brood COMMAND --help says more. Tab completion: brood completion bash --help.
 
 def main() -> int:
     """Run the command line; return the exit code."""
+    return guarded(_main)
+
+
+def _main() -> int:
     name, *rest = sys.argv[1:] or ["--help"]
     if name in (*_HELP, "help"):
         sys.stdout.write(overview())
@@ -47,6 +52,9 @@ def main() -> int:
         return 0
     command = installed().get(name)
     if command is None:
+        if name == "bench":
+            sys.stderr.write("error: benchmarks are no part of a wheel; see docs/install.md\n")
+            return 2
         return _refuse("command", name, list(installed()))
     if name == "bench" and rest and rest[0] not in _HELP:
         return _bench(*rest)
@@ -74,6 +82,7 @@ def _run(module: str, arguments: Sequence[str]) -> int:
     sys.argv[1:] = arguments
     # The user's own policies, as module:Class. At the end, so that nothing of ours is hidden.
     sys.path.append(str(Path.cwd()))
+    end_at_once()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
     return 0
 

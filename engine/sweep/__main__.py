@@ -18,11 +18,12 @@ from engine.arguments import Arguments, execute
 from engine.inference import Model
 from engine.interrupt import terminable
 from engine.parts import model_loader
-from engine.session import INTERRUPTED, evolve, log_to_terminal
+from engine.session import evolve, log_to_terminal
 from engine.settings import RunSettings
 from engine.sweep.comparison import place
 from engine.sweep.plan import Planned, Sweep, read_sweep
 from engine.syntax.workers import SyntaxWorkers
+from engine.terminal import INTERRUPTED
 
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 

@@ -12,12 +12,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from engine.interrupt import handled
-from engine.session import INTERRUPTED
 from engine.settings import RunSettings
 from engine.sweep.comparison import compare
 from engine.sweep.plan import Planned, Sweep
+from engine.terminal import INTERRUPTED
 
 _log = logging.getLogger("brood")
 
@@ -26,7 +27,8 @@ def run_all(sweep: Sweep) -> int:
     """Run what is left of a sweep and compare its runs; return the first exit code that is not 0.
 
     A signal ends the run that goes on, in good order, and with it the sweep. A terminal sends
-    Ctrl-C to the run's process too, which takes it for one request with the SIGTERM from here.
+    Ctrl-C to the run's process too; while it starts it ignores that, and later it takes it for one
+    request with the SIGTERM from here.
 
     Raises:
         UserError: the sweep's folder can't be written.
@@ -90,4 +92,7 @@ def _shared(settings: RunSettings) -> str | None:
 
 def _start(sweep: Sweep, group: Sequence[Planned], *, results: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "engine.sweep", str(sweep.folder), str(results)]
-    return subprocess.Popen([*command, *(each.name for each in group)], pass_fds=[results])
+    ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    return subprocess.Popen(
+        [*command, *(each.name for each in group)], pass_fds=[results], preexec_fn=ignore
+    )

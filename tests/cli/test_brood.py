@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from command import SECONDS
 
 from engine import config
 from engine.cli.commands import installed
 from engine.cli.words import words
+from engine.terminal import INTERRUPTED, UNREAD
 
 START = "import sys; from engine.cli.main import main; sys.exit(main())"
 
@@ -133,6 +137,43 @@ def test_every_key_that_is_offered_is_one() -> None:
             config.resolve([f"{key}null"])
         except Exception as error:
             assert "unknown key" not in str(error), error
+
+
+def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "brood").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{START}" "$@"\n')
+    script = (
+        (
+            "new mine | true; echo ${PIPESTATUS[0]}; rm -r mine; new mine >&-; echo $?; "
+            "complete -- run model= | true; echo ${PIPESTATUS[0]}"
+        )
+        .replace("new ", "sh brood new ")
+        .replace("complete ", "sh brood complete ")
+    )
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    first, closed, last = map(int, done.stdout.split())
+    assert closed == 0 and {first, last} <= {0, UNREAD}
+    assert (tmp_path / "mine" / "problem.yaml").is_file()
+
+
+@pytest.mark.parametrize("seconds", [0.4, 3.0])
+def test_ctrl_c_is_a_line_at_most(seconds: float, tmp_path: Path) -> None:
+    arguments = ("check", "problem=signal", "runs=10000")
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    error = process.communicate(timeout=SECONDS)[1]
+    assert process.returncode in (INTERRUPTED, -signal.SIGINT)
+    assert error in ("", "interrupted\n")
 
 
 def completed_by_bash(line: str, folder: Path) -> list[str]:
