@@ -8,11 +8,12 @@ passes. It is the engine's own evaluator: a program that was never seen runs beh
 
 import sys
 
-from engine import Engine, Problem
+from engine import Engine, Problem, fanout
 from engine.api.fan import siblings
 from engine.api.saving import measured
 from engine.core import ArraySpec, Case, Outputs
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, open_pool
+from engine.inference import Sampling
 
 START = '''def clamp(x, low, high):
     """Return x, or low if x is less than low, or high if x is more than high."""
@@ -36,7 +37,13 @@ def is_between(x, low, high):
 
 
 '''
+PROMPT = SHOWN + START
 INPUTS = [(5, 0, 10), (-3, 0, 10), (12, 0, 10), (0, 0, 0), (7, 7, 9)]
+
+
+def sampling(k: int) -> tuple[Sampling, ...]:
+    """Return how K answers are sampled."""
+    return siblings(k, temperature=0.8, max_tokens=64)
 
 
 def cases() -> list[Case]:
@@ -65,7 +72,7 @@ def program_of(answer: str) -> str:
 def verifier() -> EvaluatorPool:
     """Start what tries programs."""
     problem = Problem.of("clamp", cases=cases, score=score, initial_program=START, seconds=2)
-    return EvaluatorPool(problem=problem, workers=1)
+    return open_pool(problem=problem, workers=1)
 
 
 def passes(pool: EvaluatorPool, program: str) -> bool:
@@ -77,9 +84,8 @@ def passes(pool: EvaluatorPool, program: str) -> bool:
 
 def main(model: str = "smollm2", k: str = "16") -> None:
     """Take the first answer that passes, then say what asking together saves."""
-    sampling = siblings(int(k), temperature=0.8, max_tokens=64)
     with verifier() as pool, Engine(model) as engine:
-        fan = engine.fanout(SHOWN + START, k=int(k), temperature=0.8, max_tokens=64)
+        fan = fanout(PROMPT, sampling(int(k)), engine=engine)
         for tried, answer in enumerate(fan, start=1):
             program = program_of(answer.text)
             if passes(pool, program):
@@ -87,7 +93,7 @@ def main(model: str = "smollm2", k: str = "16") -> None:
                 break
         else:
             print(f"none of {k} passes")
-        print(f"saving: {measured(SHOWN + START, sampling, engine=engine)}")
+        print(f"saving: {measured(PROMPT, sampling(int(k)), engine=engine)}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import sys
 from engine import Engine
 from engine.api.fan import siblings
 from engine.api.saving import measured
+from engine.inference import Sampling
 
 TOOLS = {
     "list_files": "list_files(folder): the names of the files in a folder",
@@ -21,7 +22,7 @@ TOOLS = {
     "edit_file": "edit_file(path): change a file",
 }
 SEEN = "\n".join(f"tests/test_{name}.py: passed" for name in ("io", "core", "cache", "net", "log"))
-CONTEXT = f"""You are an agent that repairs programs. You may call these tools:
+PROMPT = f"""You are an agent that repairs programs. You may call these tools:
 {chr(10).join(TOOLS.values())}
 
 What was seen so far:
@@ -37,6 +38,11 @@ run_tests("tests/test_math.py")
 
 Plan for a failure in src/clock.py, seen in tests/test_clock.py:
 """
+
+
+def sampling(k: int) -> tuple[Sampling, ...]:
+    """Return how K plans are sampled."""
+    return siblings(k, temperature=0.8, max_tokens=64, stop=["\n\n"])
 
 
 def plan_of(answer: str) -> list[str]:
@@ -61,8 +67,7 @@ def worth(plan: list[str]) -> float:
 def main(model: str = "smollm2", k: str = "16") -> None:
     """Ask for plans, take the best, and say what asking together saved."""
     with Engine(model) as engine:
-        sampling = siblings(int(k), temperature=0.8, max_tokens=64, stop=["\n\n"])
-        found = measured(CONTEXT, sampling, engine=engine)
+        found = measured(PROMPT, sampling(int(k)), engine=engine)
     plans = [plan_of(each.text) for each in found.answers]
     best = max(plans, key=worth)
     print(f"{len(set(map(tuple, plans)))} different plans; the best:")

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from engine import Engine
 from engine.api.fan import siblings
 from engine.api.saving import measured
+from engine.inference import Sampling
 
 SHOWN = (
     ("A box has 3 rows of 4 eggs. How many eggs?", "3 rows of 4 eggs are 3 * 4 = 12 eggs.", 12),
@@ -20,11 +21,13 @@ SHOWN = (
 )
 QUESTION = "Tom buys 5 pens at 3 coins each and has 20 coins. How many coins are left?"
 
+ANSWERED = "".join(f"Q: {asked}\nA: {why} The answer is {is_}.\n\n" for asked, why, is_ in SHOWN)
+PROMPT = f"{ANSWERED}Q: {QUESTION}\nA:"
 
-def prompt() -> str:
-    """Return the question behind some that are answered."""
-    answered = [f"Q: {asked}\nA: {why} The answer is {is_}.\n\n" for asked, why, is_ in SHOWN]
-    return "".join(answered) + f"Q: {QUESTION}\nA:"
+
+def sampling(k: int) -> tuple[Sampling, ...]:
+    """Return how K answers are sampled."""
+    return siblings(k, temperature=0.7, max_tokens=48, stop=["\n\n"])
 
 
 def number_of(answer: str) -> int | None:
@@ -41,8 +44,7 @@ def vote(answers: Iterable[str]) -> Counter[int]:
 def main(model: str = "smollm2", k: str = "16") -> None:
     """Ask, vote, and say what asking together saved."""
     with Engine(model) as engine:
-        sampling = siblings(int(k), temperature=0.7, max_tokens=48, stop=["\n\n"])
-        found = measured(prompt(), sampling, engine=engine)
+        found = measured(PROMPT, sampling(int(k)), engine=engine)
     votes = vote(each.text for each in found.answers)
     print(f"votes: {dict(votes.most_common())}")
     print(f"saving: {found}")

@@ -26,7 +26,7 @@ def test_votes_are_counted() -> None:
     voting = example("voting")
     answers = [" 5 * 3 = 15. The answer is 5.", " The answer is 5.", " The answer is -2.", " No."]
     assert voting.vote(answers).most_common() == [(5, 2), (-2, 1)]
-    assert voting.prompt().endswith("left?\nA:")
+    assert voting.PROMPT.endswith("left?\nA:")
 
 
 def test_the_verifier_runs_answers_behind_walls() -> None:
