@@ -46,14 +46,15 @@
     set(find("state"), state);
     find("state").className = `state ${state}`;
     set(find("error"), row.error);
+    find("no-figures").hidden = figures.size > 0 || row.error !== "";
     if (row.candidates !== undefined) {
       const values = Object.entries(FACTS).map(([key, value]) => [key, value(row)]);
       find("facts").replaceChildren(...brood.facts(Object.fromEntries(values)));
     }
     const goes = row.state === "running" || row.state === "paused";
-    find("wheel").hidden = !live.mayAsk();
-    find("why-not").hidden = live.mayAsk();
-    for (const each of find("wheel").querySelectorAll("button, textarea")) each.disabled = !goes;
+    find("wheel").hidden = !goes || !live.mayAsk();
+    find("at-rest").hidden = goes;
+    find("no-token").hidden = !goes || live.mayAsk();
     find("pause").disabled = row.state !== "running";
     find("resume").disabled = row.state !== "paused";
     find("shown-hint").hidden = !row.hint;

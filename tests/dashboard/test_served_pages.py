@@ -1,0 +1,205 @@
+"""What the server gives to whom: loopback, headers, the token, hostile text and requests."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hand_log import changed
+from served import Page, hand_folder, served
+
+from engine.core import Evaluation, Failure
+from engine.store import Child, EventLog
+from engine.syntax import read
+
+BREAKS = "</script><script>document.title='broken'</script><img src=x onerror=alert(1)>"
+NAME = "<b>a</b> & 100%"
+
+
+def hostile_folder(folder: Path) -> Path:
+    hostile = replace(read("x = 1\n"), text=f"x = {BREAKS!r}\ny = 'a\u202e\x00'\n")
+    events = changed(
+        operator={each: f"<u>{BREAKS}" for each in ("1", "1.1")},
+        evaluation={"1.2": Evaluation(score=None, failure=Failure.ERROR, message=BREAKS)},
+    )
+    for place, each in enumerate(events):
+        if isinstance(each.event, Child) and each.event.id == "1.1":
+            events[place] = replace(each, event=replace(each.event, program=hostile))
+    return hand_folder(folder, events=events)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    hostile_folder(folder / NAME)
+    hand_folder(folder / "a")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(runs: Path) -> Iterator[Page]:
+    with served(runs) as it:
+        yield it
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/", 200),
+        ("/runs/a", 200),
+        (f"/runs/{quote(NAME)}", 200),
+        ("/runs/../a", 404),
+        ("/runs/%2e%2e/a", 404),
+        ("/runs/%2Fetc", 404),
+        ("/runs/", 404),
+        ("/assets/vega.js", 200),
+        ("/assets/..%2Fapp.py", 404),
+        ("/assets/run.html", 404),
+        ("/program/a?id=9.9", 404),
+        ("/programs/a?page=-1&order=x", 200),
+        ("/steer/a", 405),
+        ("/nothing", 404),
+    ],
+)
+def test_every_answer_forbids_what_the_page_does_not_need(
+    page: Page, path: str, status: int
+) -> None:
+    found, headers, body = page.ask(path)
+    assert found == status, body
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; connect-src 'self'")
+    assert "unsafe-inline" not in policy.partition("style-src")[0] and "unsafe-eval" not in policy
+    assert "frame-ancestors 'none'" in policy and "form-action 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
+def test_another_host_name_is_refused(page: Page, host: str) -> None:
+    for path in ("/", "/events", "/program/a?id=1.1"):
+        assert page.ask(path, headers={"Host": host})[0] == 400
+    assert page.ask("/", headers={"Host": f"localhost:{page.port}"})[0] == 200
+
+
+def test_nobody_else_can_reach_it(page: Page) -> None:
+    with socket.socket() as other, pytest.raises(OSError, match=r"refused|unreachable"):
+        other.connect(("127.0.0.2", page.port))
+
+
+class Markup(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_pages_load_their_own_files_only_and_hold_no_script(page: Page) -> None:
+    for path in ("/", f"/runs/{quote(NAME)}"):
+        text = page.ask(path)[2].decode()
+        tags = Markup(text).tags
+        scripts = [attributes for tag, attributes in tags if tag == "script"]
+        assert scripts and all((each["src"] or "").startswith("/assets/") for each in scripts)
+        assert text.count("</script>") == len(scripts)
+        assert not [each for _, attributes in tags for each in attributes if each.startswith("on")]
+        assert not [tag for tag, _ in tags if tag in ("b", "img", "iframe")]
+        kinds = [tag for tag, _ in tags]
+        for tag in ("main", "header", "h1", "footer"):
+            assert kinds.count(tag) == 1
+        assert ("html", {"lang": "en"}) in tags
+    text = page.ask("/")[2].decode()
+    assert page.token not in text
+
+
+def test_hostile_text_is_told_as_text(page: Page) -> None:
+    for name, told in page.told(f"/follow/{quote(NAME)}"):
+        if name == "facts":
+            assert told["name"] == NAME and told["href"] == f"/runs/{quote(NAME)}"
+        if name == "figures":
+            assert len(told["figures"]) == len(told["order"]) > 5
+            break
+    status, headers, body = page.ask(f"/program/{quote(NAME)}?id=1.1")
+    found = json.loads(body)
+    assert (status, headers["content-type"]) == (200, "application/json")
+    assert BREAKS in found["text"] and "\\u{202e}\u2400" in found["text"]
+    failed = json.loads(page.ask(f"/program/{quote(NAME)}?id=1.2")[2])
+    assert failed["message"] == BREAKS
+
+
+def test_without_the_token_nothing_is_asked_of_a_run(page: Page, runs: Path) -> None:
+    with EventLog(runs / "a"):
+        next(iter(page.told("/events")))
+        for token in ("", "x", page.token[:-1], page.token + "x", "é"):
+            headers = {"X-Brood-Token": token.encode().decode("latin-1")}
+            for body in ({"kind": "stop", "text": ""}, b"{"):
+                status, _, answer = page.ask("/steer/a", method="POST", body=body, headers=headers)
+                assert status == 403 and b"token" in answer
+        assert page.ask(f"/steer/a?token={page.token}", method="POST", body=b"{}")[0] == 403
+        for method in ("GET", "HEAD", "PUT", "DELETE"):
+            headers = {"X-Brood-Token": page.token}
+            assert page.ask("/steer/a", method=method, headers=headers)[0] == 405
+    assert not (runs / "a" / "steering").exists()
+
+
+def test_with_the_token_only_what_makes_sense_is_taken(page: Page, runs: Path) -> None:
+    headers = {"X-Brood-Token": page.token}
+
+    def status(body: object, name: str = "a") -> int:
+        return page.ask(f"/steer/{name}", method="POST", body=body, headers=headers)[0]
+
+    assert status({"kind": "stop", "text": ""}) == 409  # nobody works on it
+    with EventLog(runs / "a"):
+        told = page.told("/events")
+        while next(told)[1]["runs"][1]["state"] != "running":
+            pass
+        assert status({"kind": "stop", "text": ""}, name="b") == 404
+        for bad in (b"", b"[]", {"kind": "delete", "text": ""}, {"kind": "stop"}):
+            assert status(bad) == 400
+        assert status({"kind": "hint", "text": "x" * 2001}) == 400
+        assert status({"kind": "hint", "text": "a\x1b[2J"}) == 400
+        assert status(b" " * 70_000) == 413
+        assert not (runs / "a" / "steering").exists()
+        assert status({"kind": "hint", "text": "<i>median</i>"}) == 202
+        (left,) = (runs / "a" / "steering").iterdir()
+        assert json.loads(left.read_bytes()) == {"kind": "hint", "text": "<i>median</i>"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give one folder"),
+        (["a", "b"], "give one folder"),
+        (["nowhere"], "nowhere is no folder"),
+        ([".", "port=x"], "port is 'x'"),
+        ([".", "port=65536"], "at most 65535"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.dashboard", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_port_in_use_is_one_line(page: Page, runs: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.dashboard", str(runs), f"port={page.port}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2 and "give another one with port=" in done.stderr
