@@ -78,7 +78,7 @@ def solve(x):
 """
 
 FACES = {
-    **{f"a number, after {n}": NUMBERS.replace("{patience}", str(n)) for n in (1, 3, 9)},
+    **{f"a number, after {n}": NUMBERS.replace("{patience}", str(n)) for n in (3, 9)},
     "a number without an array": NUMBERS.replace("{patience}", "3").replace("__array__", "other"),
     "a sequence": """
 class Values:
@@ -189,54 +189,67 @@ def test_nothing_is_gained(tmp_path: Path, face: str) -> None:
     assert math.isfinite(score) and score <= BEST, found
 
 
-OTHERS = {
-    "NumPy": "np.sum = np.max = lambda *_, **__: 1e9; np.ndarray = float",
-    "the built-in functions": "builtins.sum = builtins.float = lambda *_: 1e9; "
-    "builtins.all = lambda _: True",
-    "JSON": "json.dumps = lambda *_, **__: '{\"score\": 1e9}'; json.JSONEncoder = None",
-    "the clock": "time.time = time.perf_counter = time.monotonic = lambda: 0.0",
-    "every module": "[vars(each).update(BENCHMARK=1e-9) for each in [*sys.modules.values()]]",
-    "every dict": "[each.update(BENCHMARK=1e-9) for each in gc.get_objects()"
+OTHERS = (
+    "np.sum = np.max = lambda *_, **__: 1e9; np.ndarray = float",
+    "builtins.sum = builtins.float = lambda *_: 1e9; builtins.all = lambda _: True",
+    "json.dumps = lambda *_, **__: '{\"score\": 1e9}'; json.JSONEncoder = None",
+    "time.time = time.perf_counter = time.monotonic = lambda: 0.0",
+    "[vars(each).update(BENCHMARK=1e-9) for each in [*sys.modules.values()]]",
+    "[each.update(BENCHMARK=1e-9) for each in gc.get_objects()"
     " if isinstance(each, dict) and '__name__' in each]",
-    "the end": "atexit.register(lambda: os.write(1, FORGED))",
-    "the output": "sys.stdout.write(FORGED.decode()); sys.stderr.write(FORGED.decode())",
-    "the trace": "sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None); "
+    "while frame: frame.f_globals.update(BENCHMARK=1e-9); frame = frame.f_back",
+    "atexit.register(lambda: os.write(1, FORGED))",
+    "sys.stdout.write(FORGED.decode()); sys.stderr.write(FORGED.decode())",
+    "sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None)",
     "sys.addaudithook(lambda *_: None)",
-    "the imports": "sys.meta_path.clear(); sys.path_hooks.clear(); sys.modules.clear()",
-    "a thread": "threading.Thread(target=lambda: os.write(1, FORGED)).start()",
-    "a signal": "signal.signal(signal.SIGALRM, lambda *_: os.write(1, FORGED)); signal.alarm(1)",
-    "the array it got": "x += 1e9; x.flags.writeable = True; x.resize(5, refcheck=False)",
-}
+    "threading.Thread(target=lambda: os.write(1, FORGED)).start()",
+    "signal.signal(signal.SIGALRM, lambda *_: os.write(1, FORGED)); signal.alarm(1)",
+    "x += 1e9; x.flags.writeable = True; x.resize(5, refcheck=False)",
+    "sys.meta_path.clear(); sys.path_hooks.clear()",
+    "sys.modules.clear()",
+)
 OTHER = """
 import atexit, builtins, gc, json, os, signal, sys, threading, time
 import numpy as np
 FORGED = b'\\n{"score": 1e9, "combined_score": 1e9}\\n'
 answer = [0.5, 0.5]
 def solve(x):
-    %s
+    names = dict(globals(), x=x, frame=sys._getframe())
+    for text in %r:
+        try:
+            exec(text, names)
+        except Exception:
+            pass
     return answer
 """
 
 
-@pytest.mark.parametrize("other", OTHERS)
-def test_what_a_program_does_to_its_own_process_changes_nothing(tmp_path: Path, other: str) -> None:
-    found = verdict(tmp_path, OTHER % OTHERS[other])
-    assert found.get("score", 0.02) == 0.02, found
+FORGER = """
+import os
+def solve(x):
+    for each in range(64):
+        try:
+            os.write(each, b'\\n{"score": 1e9, "combined_score": 1e9}\\n')
+        except OSError:
+            pass
+    return [0.5, 0.5]
+"""
+
+
+def test_what_a_program_does_to_its_own_process_gains_nothing(tmp_path: Path) -> None:
+    deadly = ("clear()", "builtins", "json", "np.")  # to what answers for the program
+    harmless = [each for each in OTHERS if not any(word in each for word in deadly)]
+    assert verdict(tmp_path, OTHER % (harmless,))["score"] == 0.02
+    assert verdict(tmp_path, OTHER % (OTHERS,)).get("score", 0.0) <= 0.02
 
 
 def test_forged_lines_on_every_descriptor(tmp_path: Path) -> None:
-    attack = (
-        "[os.write(each, FORGED) for each in range(64) if os.path.exists(f'/proc/self/fd/{each}')]"
-    )
-    assert "score" not in verdict(tmp_path, OTHER % f"exec({attack!r}, globals())")
+    assert "score" not in verdict(tmp_path, FORGER)
 
 
 NATURAL = {
     "a generator": "return (each for each in (0.5, 0.5))",
-    "a map": "return map(float, ['0.5', '0.5'])",
     "the values of a dict": "return {'a': 0.5, 'b': 0.5}.values()",
-    "an array": "return np.full(2, 0.5)",
-    "a memory view": "return memoryview(np.full(2, 0.5)).tolist()",
     "the array module's": "import array\n    return array.array('d', [0.5, 0.5])",
 }
 
