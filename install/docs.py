@@ -54,9 +54,9 @@ class Loaded(HTMLParser):
 
 
 def pages(root: Path) -> dict[Path, Path]:
-    """Return the file of each page or picture of a project, by its place among the pages."""
+    """Return the file of each page, picture and style of a project, by its place among the pages."""
     docs = root / "docs"
-    files = (each for each in docs.rglob("*") if each.suffix in (".md", ".png", ".svg"))
+    files = (each for each in docs.rglob("*") if each.suffix in (".css", ".md", ".png", ".svg"))
     found = {each.relative_to(docs): each for each in files}
     return found | {Path(place): root / name for name, place in OTHERS.items()}
 

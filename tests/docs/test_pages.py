@@ -21,14 +21,12 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 BENCHMARKS = benchmarks()
 PAST = ("docs/log.md", "docs/measured.md")
 """Pages that tell of commands and settings as they were."""
-QUICK = [
-    str(page.relative_to(ROOT)) for page in PAGES if any(not b.mark for b in blocks(page, *RUN))
-]
-SLOW = [
-    str(page.relative_to(ROOT))
+MARKS = {
+    str(page.relative_to(ROOT)): {each.mark for each in blocks(page, *RUN) if each.file is None}
     for page in PAGES
-    if page.name != "tutorial.md" and any(b.mark == "slow" for b in blocks(page, *RUN))
-]
+}
+QUICK = [name for name, marks in MARKS.items() if "" in marks]
+SLOW = [name for name, marks in MARKS.items() if "slow" in marks and "tutorial" not in name]
 
 _COMMAND = re.compile(
     r"(?:\S*/)?(?:python -m (?P<module>[\w.]+)|brood (?P<brood>\w+)|make run) ?(?P<rest>.*)"
@@ -40,8 +38,6 @@ _STANDS_FOR = re.compile(r"=(…|\.\.\.)$|^(problem|seed)=[A-Z]+$|^(data|model\.
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_code_of_a_page_runs(name: str, tmp_path: Path) -> None:
-    if not any(not block.mark and block.file is None for block in blocks(ROOT / name, *RUN)):
-        return
     Reader(tmp_path / "reader").follow(ROOT / name)
 
 
@@ -83,7 +79,11 @@ def test_the_commands_of_a_page_are_there(name: str) -> None:
 def commands(page: Path) -> Iterator[str]:
     """Yield the commands of a page, in blocks and in lines."""
     text = page.read_text()
-    lines = [line.strip() for block in blocks(page, "bash") for line in block.text.splitlines()]
+    lines = [
+        line.strip()
+        for block in blocks(page, "bash")
+        for line in block.text.replace("\\\n", "").splitlines()
+    ]
     spans = [
         " ".join(span.split())
         for span in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
