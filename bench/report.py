@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     problem = load_problem(shipped()[options["problem"]])
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(options["keep"] or temporary) / f"report-{candidates}"
-        children = make_run(folder, problem, candidates)
+        children = make_run(folder, problem, candidates).children
         found = {
             kind: _measured(folder, kind, Path(temporary) / name, rounds)
             for kind, name in _KINDS.items()
@@ -58,8 +58,8 @@ def main(arguments: Sequence[str]) -> None:
     print(json.dumps({"candidates": candidates, "children": children, **found}))
 
 
-def make_run(folder: Path, problem: Problem, candidates: int) -> int:
-    """Make a run's folder with so many evaluated candidates; return its children."""
+def make_run(folder: Path, problem: Problem, candidates: int) -> Search:
+    """Make a run's folder with so many evaluated candidates; return what may go on with it."""
     settings = config.resolve(
         [f"problem={problem.name}", f"budget.candidates={candidates}", "search.archive=structure"]
     )
@@ -71,7 +71,7 @@ def make_run(folder: Path, problem: Problem, candidates: int) -> int:
         ),
     ]
     create_run(folder, write_config=lambda path: config.save(settings, path), events=first)
-    search = _Search(problem.initial_program)
+    search = Search(problem.initial_program)
     with EventLog(folder, session=0) as log:
         while search.evaluated < candidates:
             for event in search.call(candidates):
@@ -80,11 +80,11 @@ def make_run(folder: Path, problem: Problem, candidates: int) -> int:
                 log.commit()
         log.commit()
     _write_timeline(folder / TIMELINE, search.evaluated)
-    return search.children
+    return search
 
 
 @dataclass
-class _Search:
+class Search:
     """A search that evaluates nothing: its scores are a random walk up from the parent's."""
 
     initial: str

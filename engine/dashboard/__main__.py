@@ -20,6 +20,7 @@ import uvicorn
 from engine.arguments import Arguments, execute
 from engine.core import UserError
 from engine.dashboard import WatchedRuns, make_app
+from engine.dashboard.app import GRACE_SECONDS
 from engine.dashboard.guard import ADDRESS
 
 _PORT = 8642
@@ -46,7 +47,7 @@ def _serve(arguments: Arguments) -> int:
             lifespan="off",
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=GRACE_SECONDS + 1,
         )
     )
     with _listening(port) as listener:

@@ -1,12 +1,12 @@
 """The live page's routes: pages, what they are told while they are open, what is asked of a run."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from typing import Any
 
+import anyio
 from jinja2 import PackageLoader
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
@@ -19,12 +19,14 @@ from starlette.routing import Route
 from engine.core import UserError
 from engine.dashboard.guard import MIDDLEWARE, has_token
 from engine.dashboard.run import WatchedRun
-from engine.dashboard.runs import REFRESH_SECONDS, WatchedRuns
+from engine.dashboard.runs import WatchedRuns
 from engine.dashboard.snapshot import Snapshot, shown_row
 from engine.report.page.assets import asset, plain, templates, vega
 from engine.steering import MOST_HINT, decoded, leave
 
 _MOST_BYTES = 64_000  # of what is asked of a run
+GRACE_SECONDS = 2
+"""That whoever listens is given when the server ends."""
 _FOLDER = "pages"
 _SCRIPT, _STYLE = "text/javascript", "text/css"
 
@@ -86,11 +88,11 @@ class _Pages:
 
     async def follow_all(self, request: Request) -> Response:
         """Tell the table's rows, and again whenever one has changed."""
-        return EventSourceResponse(self._rows())
+        return _stream(self._rows)
 
     async def follow_one(self, request: Request) -> Response:
         """Tell a run's row and its figures, and again those that have changed."""
-        return EventSourceResponse(self._news((await self._run(request)).name))
+        return _stream(partial(self._news, (await self._run(request)).name))
 
     async def programs(self, request: Request) -> Response:
         """A page of the list of programs."""
@@ -126,20 +128,20 @@ class _Pages:
         await run_in_threadpool(leave, run.folder, asked)
         return JSONResponse({}, 202)
 
-    async def _rows(self) -> AsyncIterator[dict[str, str]]:
+    async def _rows(self, end: anyio.Event) -> AsyncIterator[dict[str, str]]:
         last = None
-        while True:
+        while not end.is_set():
             found = await run_in_threadpool(self._runs.refresh)
             rows = [run.facts() for run in found.values()]
             if rows != last:
                 told = {"runs": rows, "seconds": self._runs.seconds}
                 yield {"event": "runs", "data": _json(told)}
             last = rows
-            await asyncio.sleep(REFRESH_SECONDS)
+            await _pause(end, self._runs.pause)
 
-    async def _news(self, name: str) -> AsyncIterator[dict[str, str]]:
+    async def _news(self, name: str, end: anyio.Event) -> AsyncIterator[dict[str, str]]:
         last, drawn = None, dict[str, str]()
-        while True:
+        while not end.is_set():
             run = (await run_in_threadpool(self._runs.refresh, first=name)).get(name)
             if run is None:
                 yield {"event": "gone", "data": ""}
@@ -154,7 +156,7 @@ class _Pages:
                 if digests != drawn:
                     yield {"event": "figures", "data": _changed(snapshot, drawn)}
                 drawn = digests
-            await asyncio.sleep(REFRESH_SECONDS)
+            await _pause(end, self._runs.pause)
 
     async def _run(self, request: Request) -> WatchedRun:
         run = (await run_in_threadpool(self._runs.refresh)).get(request.path_params["name"])
@@ -170,6 +172,19 @@ class _Pages:
 
     def _page(self, template: str, **values: object) -> Response:
         return HTMLResponse(self._templates.get_template(template).render(**values))
+
+
+def _stream(tell: Callable[[anyio.Event], AsyncIterator[dict[str, str]]]) -> Response:
+    """Return an answer that goes on until the browser leaves or the server ends."""
+    end = anyio.Event()
+    return EventSourceResponse(
+        tell(end), shutdown_event=end, shutdown_grace_period=GRACE_SECONDS, ping=15
+    )
+
+
+async def _pause(end: anyio.Event, seconds: float) -> None:
+    with anyio.move_on_after(seconds):
+        await end.wait()
 
 
 async def _asset(request: Request) -> Response:
@@ -198,7 +213,8 @@ async def _told(request: Request, error: Exception) -> Response:
 def _changed(snapshot: Snapshot, drawn: Mapping[str, str]) -> str:
     """Return the order of the figures, and those that differ from what was drawn."""
     fresh = [text for name, (text, digest) in snapshot.figures.items() if drawn.get(name) != digest]
-    return f'{{"order":{json.dumps([*snapshot.figures])},"figures":[{",".join(fresh)}]}}'
+    order, seconds = json.dumps([*snapshot.figures]), json.dumps(snapshot.seconds)
+    return f'{{"seconds":{seconds},"order":{order},"figures":[{",".join(fresh)}]}}'
 
 
 def _json(value: Any) -> str:

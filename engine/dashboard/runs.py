@@ -11,8 +11,8 @@ from engine.dashboard.run import WatchedRun
 from engine.dashboard.snapshot import Snapshot, snapshot_of
 from engine.store import DATABASE
 
-REFRESH_SECONDS = 1.0
-"""Between two refreshes."""
+_PAUSE = 1.0  # seconds between two refreshes
+_SHORT_PAUSE = 0.1  # the same, as long as there are logs to read for the first time
 _READING_SECONDS = 0.4  # of a refresh, for all runs together
 _MOST = 1000  # runs of a folder
 _KEPT = 4  # runs whose figures are kept
@@ -45,6 +45,11 @@ class WatchedRuns:
         self._drawing = threading.Lock()
         self._refreshed = float("-inf")
 
+    @property
+    def pause(self) -> float:
+        """Seconds until the next refresh is worth while."""
+        return _SHORT_PAUSE if any(run.is_behind for run in self._runs.values()) else _PAUSE
+
     def refresh(self, *, first: str | None = None) -> Mapping[str, WatchedRun]:
         """Return the runs by name, read on if that is due.
 
@@ -53,7 +58,7 @@ class WatchedRuns:
         """
         with self._lock:
             began = time.monotonic()
-            if began - self._refreshed >= REFRESH_SECONDS / 2:
+            if began - self._refreshed >= self.pause / 2:
                 self._refresh(first, began + _READING_SECONDS)
                 self._refreshed = time.monotonic()
                 self.seconds = self._refreshed - began

@@ -12,7 +12,7 @@ from engine.report.tables import TABLES
 
 def test_the_run_has_rows_in_every_table_but_those_of_an_advisor(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    children = make_run(folder, load_problem(shipped()["circle_packing"]), 120)
+    children = make_run(folder, load_problem(shipped()["circle_packing"]), 120).children
     (run,) = runs = read_runs([folder])
     assert (len(run.trials), run.end["candidates"]) == (children, 120)
     empty = {name for name, table in TABLES.items() if not table(runs).rows}

@@ -168,7 +168,8 @@
   };
 
   const change = (data) => {
-    const { order, figures: fresh } = JSON.parse(data);
+    const { order, seconds, figures: fresh } = JSON.parse(data);
+    live.took(seconds);
     for (const content of fresh) {
       if (!figures.has(content.name)) figures.set(content.name, made(content));
       const figure = figures.get(content.name);

@@ -33,11 +33,17 @@ def archive(cells: Sequence[Row], *, direction: Direction) -> Figure | None:
         .mark_rect(stroke=GREY, strokeWidth=0.4)
         .encode(
             x=alt.X("low_1:Q", bin="binned", title=names[0]),
-            x2="high_1:Q",
+            x2=alt.X2("high_1:Q"),
             y=y,
-            y2="high_2:Q",
+            y2=alt.Y2("high_2:Q"),
             color=colour,
-            tooltip=["id:N", "score:Q", "programs:Q", "low_1:Q", "low_2:Q"],
+            tooltip=[
+                alt.Tooltip("id:N"),
+                alt.Tooltip("score:Q"),
+                alt.Tooltip("programs:Q"),
+                alt.Tooltip("low_1:Q"),
+                alt.Tooltip("low_2:Q"),
+            ],
         )
     )
     best = min(drawn, key=lambda cell: direction.key(cell["score"]))

@@ -52,17 +52,23 @@ def comparison(ends: Sequence[Row], *, direction: Direction, series: Mapping[str
     interval = (
         alt.Chart(rows("intervals"))
         .mark_rule(strokeWidth=3, color=PALETTE[0])
-        .encode(x=alt.X("low:Q", title="Best score", scale=scale), x2="high:Q", y=y)
+        .encode(x=alt.X("low:Q", title="Best score", scale=scale), x2=alt.X2("high:Q"), y=y)
     )
     median = (
         alt.Chart(rows("intervals"))
         .mark_tick(thickness=4, size=22, color=PALETTE[0])
-        .encode(x=alt.X("median:Q", scale=scale), y=y, tooltip=["group:N", "median:Q"])
+        .encode(
+            x=alt.X("median:Q", scale=scale),
+            y=y,
+            tooltip=[alt.Tooltip("group:N"), alt.Tooltip("median:Q")],
+        )
     )
     point = (
         alt.Chart(rows("points"))
         .mark_point(size=45, color=PALETTE[1], strokeWidth=1.6, opacity=0.9)
-        .encode(x=alt.X("y:Q", scale=scale), y=y, tooltip=["run:N", "score:Q"])
+        .encode(
+            x=alt.X("y:Q", scale=scale), y=y, tooltip=[alt.Tooltip("run:N"), alt.Tooltip("score:Q")]
+        )
     )
     said = "; ".join(f"{row['group']}: {number(row['median'])}" for row in listed[:8])
     return Figure(

@@ -54,9 +54,23 @@ def islands(
     x = alt.X("x:Q", title="Evaluated candidates")
     y = alt.Y("y:Q", title="Score", scale=scale)
     line = alt.Chart(rows("lines")).mark_line(interpolate="step-after", strokeWidth=1.8)
-    line = line.encode(x=x, y=y, detail="series:N", tooltip=["series:N", "x:Q", "y:Q"])
+    line = line.encode(
+        x=x,
+        y=y,
+        detail=alt.Detail("series:N"),
+        tooltip=[alt.Tooltip("series:N"), alt.Tooltip("x:Q"), alt.Tooltip("y:Q")],
+    )
     mark = alt.Chart(rows("marks")).mark_point(shape="diamond", size=55, strokeWidth=1.5)
-    mark = mark.encode(x=x, y=y, tooltip=["id:N", "from:N", "series:N", "y:Q"])
+    mark = mark.encode(
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("id:N"),
+            alt.Tooltip("from:N"),
+            alt.Tooltip("series:N"),
+            alt.Tooltip("y:Q"),
+        ],
+    )
     if many:
         line, mark = (each.encode(color=alt.value(GREY)) for each in (line, mark))
     else:

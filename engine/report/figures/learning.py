@@ -52,12 +52,15 @@ def _figure(name: str, steps: Sequence[Row]) -> Figure:
     )
     line = (
         base.mark_line(point=dots())
-        .encode(*line_colours(columns), tooltip=["step:Q", "series:N", "value:Q"])
+        .encode(
+            *line_colours(columns),
+            tooltip=[alt.Tooltip("step:Q"), alt.Tooltip("series:N"), alt.Tooltip("value:Q")],
+        )
         .transform_filter("datum.fate == 'stands'")
     )
     cross = (
         base.mark_point(shape="cross", angle=45, size=70, filled=True, color=PALETTE[1], opacity=1)
-        .encode(y=alt.value(_HEIGHT - 5), tooltip=["step:Q", "fate:N"])
+        .encode(y=alt.value(_HEIGHT - 5), tooltip=[alt.Tooltip("step:Q"), alt.Tooltip("fate:N")])
         .transform_filter("datum.fate != 'stands'")
     )
     last = ", ".join(f"{column} {number(float(steps[-1][column]))}" for column in columns)

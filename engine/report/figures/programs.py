@@ -38,7 +38,9 @@ def lineage(
     names = _names(nodes)
     x = alt.X("order:Q", title="Order of generation (programs)")
     y = _score(axis)
-    lines = alt.Chart(rows("edges")).mark_rule().encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
+    lines = (
+        alt.Chart(rows("edges")).mark_rule().encode(x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"))
+    )
     far = lines.transform_filter("!datum.path").encode(
         color=alt.value(GREY), opacity=alt.value(0.2)
     )

@@ -103,9 +103,13 @@ def _figure(
                 axis=alt.Axis(format="~s" if most / divisor >= _THOUSANDS else ",f", tickCount=8),
             ),
             y=y,
-            detail="run:N",
+            detail=alt.Detail("run:N"),
             opacity=alt.value(0.35 if bands else 1.0),
-            tooltip=["run:N", alt.Tooltip("x:Q", title=title), alt.Tooltip("y:Q", title="best")],
+            tooltip=[
+                alt.Tooltip("run:N"),
+                alt.Tooltip("x:Q", title=title),
+                alt.Tooltip("y:Q", title="best"),
+            ],
         )
     )
     aimed = _aim_rows(aims, axis, most / divisor, direction)
@@ -156,13 +160,22 @@ def _bands(names: Sequence[str], bands: Sequence[Row]) -> list[Any]:
         return []
     chart = alt.Chart(rows("bands"))
     area = chart.mark_area(opacity=0.18, interpolate="step-after").encode(
-        x="x:Q", y=alt.Y("low:Q", title="Best score"), y2="high:Q", color=line_colours(names)[0]
+        x=alt.X("x:Q"),
+        y=alt.Y("low:Q", title="Best score"),
+        y2=alt.Y2("high:Q"),
+        color=line_colours(names)[0],
     )
     median = chart.mark_line(strokeWidth=2.5, interpolate="step-after").encode(
         *line_colours(names),
-        x="x:Q",
+        x=alt.X("x:Q"),
         y=alt.Y("median:Q", title="Best score"),
-        tooltip=["series:N", "x:Q", "low:Q", "median:Q", "high:Q"],
+        tooltip=[
+            alt.Tooltip("series:N"),
+            alt.Tooltip("x:Q"),
+            alt.Tooltip("low:Q"),
+            alt.Tooltip("median:Q"),
+            alt.Tooltip("high:Q"),
+        ],
     )
     return [area, median]
 
@@ -197,8 +210,10 @@ def _aims(drawn: Sequence[Row]) -> list[Any]:
             align=align, baseline="bottom", dx=-3 if align == "right" else 3, dy=-2
         )
         layers += [
-            rule.encode(y="score:Q", tooltip=["source:N", "score:Q"]),
-            text.encode(x=x, y="score:Q", text="label:N"),
+            rule.encode(
+                y=alt.Y("score:Q"), tooltip=[alt.Tooltip("source:N"), alt.Tooltip("score:Q")]
+            ),
+            text.encode(x=x, y=alt.Y("score:Q"), text=alt.Text("label:N")),
         ]
     return layers
 

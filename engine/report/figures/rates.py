@@ -54,7 +54,7 @@ def improvement(found: Sequence[Row], *, key: str, name: str, words: str) -> Fig
     base = alt.Chart(rows("rates"))
     interval = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
         x=alt.X("low:Q", title="Children better than their parent", axis=alt.Axis(format=".1%")),
-        x2="high:Q",
+        x2=alt.X2("high:Q"),
         y=y,
     )
     point = base.mark_point(filled=True, size=70, color=PALETTE[0], opacity=1).encode(
@@ -98,7 +98,7 @@ def widths(calls: Sequence[Row]) -> Figure | None:
             x=alt.X("call:Q", title="Call"),
             y=alt.Y("k:Q", title="K (children)", axis=alt.Axis(tickMinStep=1)),
             color=colours(names) if len(names) <= len(PALETTE) else alt.value(PALETTE[0]),
-            tooltip=["call:Q", "k:Q", "series:N"],
+            tooltip=[alt.Tooltip("call:Q"), alt.Tooltip("k:Q"), alt.Tooltip("series:N")],
         )
     )
     counts = {k: sum(row["k"] == k for row in calls) for k in sorted({row["k"] for row in calls})}
@@ -147,7 +147,11 @@ def yields(calls: Sequence[Row]) -> Figure | None:
             y=alt.Y("share:Q", title="Share of the children", axis=alt.Axis(format="%")).scale(
                 domainMin=0
             ),
-            tooltip=["calls:N", "series:N", alt.Tooltip("share:Q", format=".1%")],
+            tooltip=[
+                alt.Tooltip("calls:N"),
+                alt.Tooltip("series:N"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
         )
     )
     first, last = listed[0], listed[-1]

@@ -87,11 +87,16 @@ def _stacked(names: Sequence[str], field: str, title: str, unit: str) -> Any:
         .mark_bar(binSpacing=0.5)
         .encode(
             x=alt.X("since:Q", bin="binned", title=f"Wall time ({unit})"),
-            x2="until:Q",
+            x2=alt.X2("until:Q"),
             y=alt.Y(f"{field}:Q", title=title, stack="zero"),
             color=alt.Color("series:N", scale=scale, legend=legend(names)),
             order="rank:Q",
-            tooltip=["series:N", f"{field}:Q", "since:Q", "until:Q"],
+            tooltip=[
+                alt.Tooltip("series:N"),
+                alt.Tooltip(f"{field}:Q"),
+                alt.Tooltip("since:Q"),
+                alt.Tooltip("until:Q"),
+            ],
         )
     )
 
@@ -115,7 +120,7 @@ def prompts(found: Sequence[Row]) -> list[Figure]:
             y=alt.Y(
                 "rate:Q", title="Hit rate (share of prompt tokens)", axis=alt.Axis(format="%")
             ).scale(domain=[0, 1]),
-            tooltip=["x:Q", alt.Tooltip("rate:Q", format=".1%")],
+            tooltip=[alt.Tooltip("x:Q"), alt.Tooltip("rate:Q", format=".1%")],
         )
     )
     rate = Figure(
@@ -199,7 +204,11 @@ def busy(found: Sequence[Row]) -> Figure | None:
             y=alt.Y("share:Q", title="Busy (share of the time)", axis=alt.Axis(format="%")).scale(
                 domain=[0, 1]
             ),
-            tooltip=["series:N", "x:Q", alt.Tooltip("share:Q", format=".1%")],
+            tooltip=[
+                alt.Tooltip("series:N"),
+                alt.Tooltip("x:Q"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
         )
     )
     return Figure(
