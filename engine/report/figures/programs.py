@@ -51,7 +51,7 @@ def lineage(
     ends = (
         alt.Chart(rows("best"))
         .mark_point(filled=True, size=60, color=ACCENT, stroke="white", strokeWidth=1, opacity=1)
-        .encode(x=x, y=y, tooltip=list(_TOOLTIP))
+        .encode(x=x, y=y, tooltip=[alt.Tooltip(each) for each in _TOOLTIP])
     )
     edges = [edge | {"path": edge["id"] in path} for edge in edges]
     return Figure(
@@ -125,7 +125,9 @@ def _points(data: str, x: Any, y: Any, names: Sequence[str], title: str) -> Any:
     return (
         alt.Chart(rows(data))
         .mark_point(filled=True, size=26, opacity=0.65)
-        .encode(x=x, y=y, color=colour, shape=shape, tooltip=list(_TOOLTIP))
+        .encode(
+            x=x, y=y, color=colour, shape=shape, tooltip=[alt.Tooltip(each) for each in _TOOLTIP]
+        )
     )
 
 

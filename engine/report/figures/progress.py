@@ -213,7 +213,7 @@ def _aims(drawn: Sequence[Row]) -> list[Any]:
             rule.encode(
                 y=alt.Y("score:Q"), tooltip=[alt.Tooltip("source:N"), alt.Tooltip("score:Q")]
             ),
-            text.encode(x=x, y=alt.Y("score:Q"), text=alt.Text("label:N")),
+            text.encode(x=alt.X(x), y=alt.Y("score:Q"), text=alt.Text("label:N")),
         ]
     return layers
 

@@ -90,7 +90,7 @@ def _stacked(names: Sequence[str], field: str, title: str, unit: str) -> Any:
             x2=alt.X2("until:Q"),
             y=alt.Y(f"{field}:Q", title=title, stack="zero"),
             color=alt.Color("series:N", scale=scale, legend=legend(names)),
-            order="rank:Q",
+            order=alt.Order("rank:Q"),
             tooltip=[
                 alt.Tooltip("series:N"),
                 alt.Tooltip(f"{field}:Q"),
