@@ -54,7 +54,7 @@ class Loaded(HTMLParser):
 
 
 def pages(root: Path) -> dict[Path, Path]:
-    """Return the file of each page, picture and style of a project, by its place among the pages."""
+    """Return the files that make up a project's pages, by their places among them."""
     docs = root / "docs"
     files = (each for each in docs.rglob("*") if each.suffix in (".css", ".md", ".png", ".svg"))
     found = {each.relative_to(docs): each for each in files}
