@@ -1,6 +1,6 @@
 """The box server: a process that runs judges, each in a box of its own.
 
-``python -m engine.evaluation.box SETUP``, started by ``judge_lane``. Like the zygote it leaves the
+``python -m engine.evaluation.box``, started by ``judge_lane``. Like the zygote it leaves the
 network, imports what judges and candidates import, stays single-threaded, and never runs a line of
 an evaluator's or a candidate's code: that happens in the boxes that it forks (``native/box.cpp``).
 `Attendant` opens, watches and ends them.
@@ -28,7 +28,7 @@ from engine.core.bundle import files_of
 from engine.evaluation import _native
 from engine.evaluation._native import Role
 from engine.evaluation.attendant import CHANNEL, READY, Attendant
-from engine.evaluation.server import ServerSetup
+from engine.evaluation.server import ServerSetup, read_setup
 from engine.evaluation.zygote import readable_paths, warm_up
 
 SCRATCH = Path("/tmp")
@@ -64,7 +64,7 @@ class Setup(ServerSetup):
 
 def main() -> None:
     """Serve programs until the connection ends; in a process of a box, be what it is for."""
-    setup = Setup(**json.loads(sys.argv.pop()))
+    setup = Setup(**read_setup())
     judge = Judge(**{**setup.judge, "kind": JudgeKind(setup.judge["kind"])})
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=signal.SIGKILL)
@@ -193,8 +193,6 @@ def _run_referee(judge: Judge, folder: Path) -> NoReturn:
 
     channel = CHANNEL if judge.kind is JudgeKind.SPLIT else None
     run(judge.setup, folder / judge.file, channel)
-    sys.stdout.flush()
-    sys.stderr.flush()
     os._exit(0)
 
 

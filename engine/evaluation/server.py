@@ -12,8 +12,10 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import engine
 
@@ -22,6 +24,7 @@ START_SECONDS = 120.0
 
 _STALL_SECONDS = 5
 _LOG_CHARACTERS = 500
+_CHUNK = 1 << 16
 _ONE_THREAD = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -75,13 +78,13 @@ class Server:
         self.socket, theirs = socket.socketpair()
         setup = dataclasses.replace(setup, connection=theirs.fileno())
         try:
-            with theirs, self._log.open("wb") as log:
+            # Not an argument: a problem's modules may be more than one may hold.
+            with theirs, self._log.open("wb") as log, tempfile.TemporaryFile() as told:
+                told.write(json.dumps(dataclasses.asdict(setup)).encode())
+                told.seek(0)
                 self._process = subprocess.Popen(
-                    [
-                        *(sys.executable, "-P", "-s", "-u", "-m", module),
-                        json.dumps(dataclasses.asdict(setup)),
-                    ],
-                    stdin=subprocess.DEVNULL,
+                    [sys.executable, "-P", "-s", "-u", "-m", module],
+                    stdin=told,
                     stdout=log,
                     stderr=log,
                     cwd=folder,
@@ -121,6 +124,16 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+
+
+def read_setup() -> dict[str, Any]:
+    """Return what this process was told on its standard input, and leave that empty."""
+    text = b"".join(iter(lambda: os.read(0, _CHUNK), b""))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    setup: dict[str, Any] = json.loads(text)
+    return setup
 
 
 def _environment(folder: Path) -> dict[str, str]:

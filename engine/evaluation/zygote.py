@@ -1,6 +1,6 @@
 """The zygote: a warm interpreter that forks one confined child for each process of a program.
 
-``python -m engine.evaluation.zygote SETUP``, started by ``lane``. It leaves the network,
+``python -m engine.evaluation.zygote``, started by ``lane``. It leaves the network,
 imports what candidates import, and gives itself to the native loop, which forks, watches and
 kills. It is single-threaded, so that forking is safe; it never runs a candidate's code, and holds
 no more than a candidate may know: the cases that all its processes are given, and nothing to
@@ -31,7 +31,7 @@ import numpy as np
 
 from engine.evaluation import _native
 from engine.evaluation.program import run_child
-from engine.evaluation.server import ServerSetup
+from engine.evaluation.server import ServerSetup, read_setup
 from engine.evaluation.wire import decode_cases, read_input
 
 _OURS = ("engine", "evaluators", "kernels")
@@ -66,7 +66,7 @@ class Setup(ServerSetup):
 
 def main() -> None:
     """Serve programs until the connection ends; in a forked child, run one instead."""
-    setup = Setup(**json.loads(sys.argv.pop()))
+    setup = Setup(**read_setup())
     _native.gather_arenas()  # now: what is imported from here on stays for good
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=9)

@@ -96,6 +96,7 @@ def test_both_kinds_give_the_evaluators_score(
         "open('/tmp/program/program.py').read()",
         "open('/tmp/mine', 'w')",
         "os.mkdir('/tmp/mine')",
+        "open(os.__file__, 'a')",
         "os.listdir('/proc')",
         "os.kill(os.getppid(), 9)",
         "socket.socketpair()",

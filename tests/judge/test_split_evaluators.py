@@ -294,6 +294,11 @@ def evaluate(path):
         ("import subprocess\n    subprocess.run([sys.executable, path])", "starts a process"),
         ("import os\n    os.system('true')", "starts a process"),
         (
+            "import multiprocessing\n    context = multiprocessing.get_context('spawn')\n"
+            "    context.Process(target=print).start()",
+            "starts a process (multiprocessing)",
+        ),
+        (
             "import shutil, tempfile\n    to = tempfile.mkdtemp() + '/q.py'\n"
             "    open(to, 'w').write(open(path).read() + '\\nx = 1')\n    load(to)",
             "a file that it wrote itself",

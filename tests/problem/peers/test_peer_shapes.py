@@ -194,6 +194,21 @@ def evaluate(path):
     assert scored(capsys, openevolve(tmp_path, evaluator=evaluator)) == 10.0
 
 
+def test_a_large_module_that_programs_import(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = openevolve(tmp_path, initial_program=f"import words\n{PROGRAM}")
+    write(folder, {"words.py": f"WORDS = {['word'] * 100_000}\n"})
+    assert scored(capsys, folder, "evaluation.strict=true") == 0.4
+
+
+def test_an_evaluator_that_closes_its_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluator = EVALUATOR.replace("    found =", "    import sys; sys.stdout.close()\n    found =")
+    assert scored(capsys, openevolve(tmp_path, evaluator=evaluator)) == 0.4
+
+
 @pytest.mark.parametrize("value", ["true", "maybe"])
 def test_strict_refuses_as_a_run_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
