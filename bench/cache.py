@@ -40,7 +40,7 @@ from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, open_pool
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
 from engine.problem import load_problem, shipped
 from engine.settings import PromptSettings, RunSettings
@@ -155,7 +155,7 @@ def measure(
     layouts = options["layouts"].split(",")
     ks = [int(k) for k in options["k"].split(",")]
     cells: dict[str, dict[str, Any]] = {layout: {} for layout in layouts}
-    with EvaluatorPool(problem=problem, workers=base.evaluation.workers) as pool:
+    with open_pool(problem=problem, workers=base.evaluation.workers) as pool:
         first = configured(base, layout="stable", k=8, kept=kept, growth=growth)
         known = temporary_run(
             settings=first,

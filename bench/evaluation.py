@@ -59,7 +59,7 @@ from bench.figures import milliseconds, percentile, spread
 from bench.lines import HelperProcess
 from bench.options import number, read_options
 from engine.core import Evaluation, Problem, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, open_pool
 from engine.problem import load_problem, shipped
 
 CORES = len(os.sched_getaffinity(0))
@@ -128,8 +128,8 @@ def measure(problem: Problem, *, seconds: float, rounds: int) -> dict[str, Any]:
     floor: list[float] = []
     rates: dict[str, list[float]] = {"worker": [], "machine": []}
     with (
-        EvaluatorPool(problem=problem, workers=1) as one,
-        EvaluatorPool(problem=problem, workers=CORES) as every,
+        open_pool(problem=problem, workers=1) as one,
+        open_pool(problem=problem, workers=CORES) as every,
         bare.start(problem.folder) as process,
     ):
         expected = process.ask(program=program, seconds=0, warm=True)["score"]
@@ -191,8 +191,8 @@ def compare(problem: Problem, *, seconds: float, rounds: int) -> dict[str, Any]:
     programs = {"initial": problem.initial_program, "convolution": CONVOLUTION}
     with (
         tempfile.TemporaryDirectory(prefix="brood-bench-") as folder,
-        EvaluatorPool(problem=problem, workers=1) as one,
-        EvaluatorPool(problem=problem, workers=CORES) as every,
+        open_pool(problem=problem, workers=1) as one,
+        open_pool(problem=problem, workers=CORES) as every,
         peer.start(python, Path(folder)) as other,
     ):
         result: dict[str, Any] = {

@@ -19,7 +19,7 @@ from bench.options import number
 from bench.runs import temporary_run
 from bench.throughput import NotingModel, bare_llm, bare_rate, engine_rate
 from engine.core import Problem
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, open_pool
 from engine.inference import Sampling, find_weights
 from engine.inference.fanout import truncation
 from engine.problem import load_problem
@@ -86,7 +86,7 @@ class Bench:
         """Return the evaluators, started when they are first asked for."""
         if self.pool is None:
             workers = len(self.cores)
-            pool = EvaluatorPool(problem=self.problem, workers=workers, cores=self.cores)
+            pool = open_pool(problem=self.problem, workers=workers, cores=self.cores)
             self.pool = self.stack.enter_context(pool)
             self.pool.check_walls(strict=False)  # waits until it is warm
         return self.pool

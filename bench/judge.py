@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.core import Direction, Evaluation, Problem, Refusal
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import open_pool
 from engine.syntax import read
 
 SOCKET = "judge"
@@ -45,7 +45,7 @@ class Judge:
         self._problem = problem
         self._address = str(folder / SOCKET)
         self._listener = Listener(self._address, family="AF_UNIX")
-        self._pool = EvaluatorPool(problem=problem, workers=1)
+        self._pool = open_pool(problem=problem, workers=1)
         self._changed = threading.Condition()
         self._judged: list[Judged] = []
         self._closed = False

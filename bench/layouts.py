@@ -33,7 +33,7 @@ from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, open_pool
 from engine.inference import LanguageModel, find_weights, prepare
 from engine.problem import load_problem, shipped
 from engine.settings import RunSettings
@@ -143,7 +143,7 @@ def main(arguments: list[str]) -> None:
     runs: dict[str, dict[int, dict[str, Any]]] = {
         layout: {} for layout in options["layouts"].split(",")
     }
-    with EvaluatorPool(problem=problem, workers=base.evaluation.workers) as pool:
+    with open_pool(problem=problem, workers=base.evaluation.workers) as pool:
         model = LanguageModel(settings=base.model, folder=find_weights(base.model), seed=0)
         for seed in seeds:
             for layout, by_seed in runs.items():

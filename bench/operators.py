@@ -29,7 +29,7 @@ from typing import Any
 from bench.options import model_arguments
 from bench.runs import temporary_run
 from engine import config
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import open_pool
 from engine.inference import LanguageModel, find_weights, prepare
 from engine.problem import load_problem
 from engine.store import RunHistory
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> None:
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = load_problem(Path(settings.problem))
     histories: dict[str, list[RunHistory]] = {name: [] for name in names}
-    with EvaluatorPool(problem=problem, workers=settings.evaluation.workers) as pool:
+    with open_pool(problem=problem, workers=settings.evaluation.workers) as pool:
         model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
         for seed in seeds:
             for name in names:

@@ -50,7 +50,7 @@ from bench.options import model_arguments, number, read_options
 from bench.runs import TemporaryRun, syntax_workers, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
-from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool
 from engine.inference import LanguageModel, prepare
 from engine.parts import model_loader
 from engine.problem import load_problem, shipped
@@ -225,7 +225,7 @@ def _made(
     if not jobs:
         return []
     problem, results = load_problem(Path(shipped()[name])), []
-    with EvaluatorPool(problem=problem, workers=len(cores), cores=cores) as pool:
+    with open_pool(problem=problem, workers=len(cores), cores=cores) as pool:
         pool.check_walls(strict=False)  # waits until it is warm
         for job in jobs:
             run = {**job.key, **one_run(job.settings, problem, models.of(job.settings), pool)}

@@ -41,7 +41,7 @@ from bench.hostile import HONEST, HOSTILE
 from bench.machine import Resources, leaks, look, strays
 from bench.options import number, read_options
 from engine.core import Evaluation, Failure, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, open_pool
 from engine.problem import load_problem, shipped
 
 FILTERS = (
@@ -162,7 +162,7 @@ def soak(options: dict[str, str], folder: Path) -> dict[str, Any]:
     given, hostile = _given(problem.folder, escapes, int(number(options, "variants")), seed)
     order = draw(given, hostile, share=float(options["hostile"]), seed=seed)
     began = time.monotonic()
-    with EvaluatorPool(problem=problem, workers=workers) as pool:
+    with open_pool(problem=problem, workers=workers) as pool:
         run = Soak(pool, order, workers=workers)
         run.run(warmup)
         before = _settled(folder)

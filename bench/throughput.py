@@ -30,7 +30,7 @@ from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem, UserError
-from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
+from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool
 from engine.inference import (
     FanOut,
     LanguageModel,
@@ -144,7 +144,7 @@ def main(arguments: list[str]) -> None:
     ratios: list[float] = []
     ours: list[float] = []
     bare: list[float] = []
-    with EvaluatorPool(problem=problem, workers=1, cores=cores) as pool:
+    with open_pool(problem=problem, workers=1, cores=cores) as pool:
         pool.check_walls(strict=False)  # waits until it is warm
 
         def run(seed: int) -> float:
