@@ -29,7 +29,7 @@ from engine.evaluation import _native
 from engine.evaluation._native import Role
 from engine.evaluation.attendant import CHANNEL, READY, Attendant
 from engine.evaluation.server import ServerSetup, read_setup
-from engine.evaluation.zygote import readable_paths, warm_up
+from engine.evaluation.zygote import begin, readable_paths, warm_up
 
 SCRATCH = Path("/tmp")
 """The writable folder of a box, a private one of bounded size."""
@@ -88,13 +88,8 @@ def main() -> None:
         mounts=not refused,
     )
     missing = dict(box.missing_walls)
-    if refused:
-        missing["network"] = refused
-    # Now, not before: some libraries look for a temporary folder while they are imported.
-    if unsealed := refused or _native.seal_mounts():
-        missing["mounts"] = unsealed
     with socket.socket(fileno=setup.connection) as connection:
-        connection.sendall(json.dumps(missing).encode() + b"\n")
+        begin(connection, missing=missing, refused=refused)
         attendant = Attendant(
             connection,
             box,

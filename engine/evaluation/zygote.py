@@ -22,7 +22,7 @@ import site
 import socket
 import sys
 import sysconfig
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -86,14 +86,8 @@ def main() -> None:
         memory_bytes=setup.memory_bytes,
         readable=readable_paths(),
     )
-    missing = dict(zygote.missing_walls)
-    if refused:
-        missing["network"] = refused
-    # Now, not before: some libraries look for a temporary folder while they are imported.
-    if unsealed := refused or _native.seal_mounts():
-        missing["mounts"] = unsealed
     with socket.socket(fileno=setup.connection) as connection:
-        connection.sendall(json.dumps(missing).encode() + b"\n")
+        begin(connection, missing=dict(zygote.missing_walls), refused=refused)
         connection.detach()
     forked = zygote.serve()
     if forked is not None:
@@ -101,6 +95,23 @@ def main() -> None:
         cases = inherited[stage]
         del inherited  # the cases of other stages
         run_child(program, setup.entry_point, cases)
+
+
+def begin(connection: socket.socket, *, missing: Mapping[str, str], refused: str) -> None:
+    """Seal the mounts and tell the lane which walls are missing; the process is ready then.
+
+    Args:
+        connection: to the lane.
+        missing: why each of the other walls can't be put up, by name.
+        refused: why the process has no namespaces of its own; empty if it has.
+    """
+    walls = dict(missing)
+    if refused:
+        walls["network"] = refused
+    # Now, not before: some libraries look for a temporary folder while they are imported.
+    if unsealed := refused or _native.seal_mounts():
+        walls["mounts"] = unsealed
+    connection.sendall(json.dumps(walls).encode() + b"\n")
 
 
 def warm_up(modules: list[str], lazy: list[str]) -> None:
