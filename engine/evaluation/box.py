@@ -13,7 +13,6 @@ Does not cover what the Python judges and their candidates say to each other: ``
 """
 
 import dataclasses
-import json
 import os
 import resource
 import signal

@@ -191,7 +191,9 @@
       if (all.children[place] !== each) all.insertBefore(each, all.children[place] || null);
     });
     find("no-figures").hidden = order.length > 0;
-    programs.turn(0);
+    const count = document.querySelector(".count");
+    count.setAttribute("aria-live", "off"); // nobody asked for it: it is not to be read out
+    programs.turn(0).then(() => count.setAttribute("aria-live", "polite"));
   };
 
   live.listen(`/follow/${live.path(name)}`, {
