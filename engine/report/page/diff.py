@@ -5,20 +5,25 @@ import difflib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
-from pygments.lexers import PythonLexer, TextLexer
+from pygments.lexers import PythonLexer, TextLexer, get_lexer_by_name
 
+from engine.core.bundle import is_bundle, sections_of
 from engine.report.page.text import cut, shown
+from engine.syntax.plain import language_of
 
 _CONTEXT = 3  # unchanged lines around a change
 _LONGEST_LINE = 400  # characters of a line that are shown
 _LONGEST_TEXT = 200_000  # characters of a program that are compared
 _FEWEST_LINES = 20  # of a diff that are shown
 _MOST_STEPS = 60  # of a path; more are told by their first and last ones
+_WHOLE = {"stripnl": False, "ensurenl": False}  # options of a lexer that drops no line
+_PLAIN = TextLexer(**_WHOLE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,19 +124,32 @@ def diff(before: str, after: str) -> Iterator[Line]:
 
 
 def _highlighted(text: str) -> list[str]:
-    """Return the lines of a text as markup: escaped, with a class for each token."""
-    cut_lines = "\n".join(cut(line, _LONGEST_LINE) for line in text.split("\n"))
-    markup = highlight(cut_lines, _lexer(text), HtmlFormatter(nowrap=True))
-    lines: list[str] = markup.split("\n")
-    wanted = cut_lines.count("\n") + 1
-    return [*lines, *[""] * (wanted - len(lines))][:wanted]
+    """Return the lines of a program as markup: escaped, with a class for each token."""
+    lines = [cut(line, _LONGEST_LINE) for line in text.split("\n")]
+    if not is_bundle(text):
+        return _markup(lines, _lexer(text))
+    headings = [place for place, line in enumerate(lines) if is_bundle(line)]
+    found: list[str] = []
+    for start, end in pairwise([*headings, len(lines)]):
+        ((name, _),) = sections_of(f"{lines[start]}\n")[1]
+        content = lines[start + 1 : end]
+        found += _markup(lines[start : start + 1], _PLAIN)
+        found += _markup(content, _lexer("\n".join(content), language=language_of(name)))
+    return found
 
 
-def _lexer(text: str) -> Lexer:
-    """Return what finds the tokens of a text: Python's, if it is Python."""
+def _markup(lines: Sequence[str], lexer: Lexer) -> list[str]:
+    found: list[str] = highlight("\n".join(lines), lexer, HtmlFormatter(nowrap=True)).split("\n")
+    return [*found, *[""] * (len(lines) - len(found))][: len(lines)]
+
+
+def _lexer(text: str, *, language: str = "python") -> Lexer:
+    """Return what finds the tokens of a text; of Python, if it is Python."""
+    if language != "python":
+        return get_lexer_by_name(language, **_WHOLE)
     try:
         with warnings.catch_warnings(action="ignore"):  # of a candidate's escape sequences
             ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return TextLexer(stripnl=False, ensurenl=False)
-    return PythonLexer(stripnl=False, ensurenl=False)
+        return _PLAIN
+    return PythonLexer(**_WHOLE)

@@ -221,6 +221,14 @@ def test_any_text_has_a_diff_line_by_line(text: str) -> None:
     assert all(line.html.count("<span") == line.html.count("</span>") for line in lines)
 
 
+def test_each_file_of_a_program_is_highlighted_in_its_language() -> None:
+    files = "#:file a/b.cpp\nint main() {}\n\n#:file c.py\ndef f(): pass\n#:file d.nobody\n<a>"
+    found = [line.html for line in diff("", files)]
+    assert len(found) == 7 and found[0] == "#:file a/b.cpp" and found[6] == "&lt;a&gt;"
+    assert '<span class="kt">int</span>' in found[1] and found[2] == ""
+    assert '<span class="k">def</span>' in found[4]
+
+
 def test_a_long_path_is_told_by_its_ends() -> None:
     path = [{"id": str(n), "program": f"x = {n}\n"} for n in range(200)]
     steps = steps_of(path, room=4000)
