@@ -70,6 +70,8 @@ class CandidateManners:
         """
         if not self._is_plain or callable(value):
             return value
+        if isinstance(value, Enum):
+            return value.value
         if hasattr(value, "__array__"):
             array = np.asarray(value)
             return value if array.dtype.kind == "O" else array

@@ -250,6 +250,8 @@ def test_forged_lines_on_every_descriptor(tmp_path: Path) -> None:
 NATURAL = {
     "a generator": "return (each for each in (0.5, 0.5))",
     "the values of a dict": "return {'a': 0.5, 'b': 0.5}.values()",
+    "an enumeration's": "import enum\n    Half = enum.Enum('Half', {'A': 0.5})\n"
+    "    return [Half.A, Half.A]",
     "the array module's": "import array\n    return array.array('d', [0.5, 0.5])",
 }
 
