@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.core import Novelty
-from engine.prompts.chat import harmless
+from engine.prompts.attempts import harmless
 
 IDEAS = 3
 """Ideas before each child (appendix E)."""

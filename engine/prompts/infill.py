@@ -36,7 +36,7 @@ from engine.core import (
     Proposal,
     Turn,
 )
-from engine.prompts.chat import harmless
+from engine.prompts.attempts import harmless
 from engine.prompts.grammar import call_grammar, grammar_of
 from engine.prompts.layouts import Writer, score_in_words
 from engine.prompts.operator import OPERATORS, Parsing

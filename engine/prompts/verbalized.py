@@ -25,7 +25,8 @@ from typing import Any
 
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
 from engine.prompts.answer import fenced_blocks, stripped
-from engine.prompts.chat import ChatOperator, failed, first_program, hinted
+from engine.prompts.attempts import failed
+from engine.prompts.chat import ChatOperator, first_program, hinted
 from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax.blocks import merged
 

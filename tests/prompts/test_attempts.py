@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Attempt, Candidate, Evaluation, Failure
-from engine.prompts.chat import MOST_CHANGE, MOST_TEXT, failed
+from engine.prompts.attempts import MOST_CHANGE, MOST_TEXT, failed
 from engine.prompts.form import Form
 
 PARENT = (
