@@ -155,8 +155,9 @@ def main(arguments: list[str]) -> None:
     rounds, k = int(number(options, "rounds")), int(number(options, "k"))
     settings = config.resolve(model_arguments(options)).model
     result: dict[str, Any] = {"rounds": rounds, "k": k, "model": options["model"], "examples": {}}
+    weights = find_weights(settings)
     with Engine(options["model"]) as engine:
-        banned = ends_of_answer(engine.model, find_weights(settings))
+        banned = ends_of_answer(engine.model, weights)
         for path in sorted(EXAMPLES.glob("*.py")):
             question = question_of(path, k=k, banned=banned)
             question.ask("fanout", engine)

@@ -21,7 +21,7 @@ OTHERS = {"ARCHITECTURE.md": "internals.md", "CHANGELOG.md": "changelog.md"}
 _TARGET = re.compile(r"(?<=\]\()([^)#:\s]+)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _WORKERS = "assets/javascripts/workers"
-_SHIM = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"[^>]*></script>')
+_SHIM = re.compile(r'<script src="https://[^"]*/iframe-worker/shim"[^>]*></script>')
 _FROM_DISK = """\
 if (location.protocol === "file:") {
   const text = TEXT;

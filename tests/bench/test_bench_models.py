@@ -19,6 +19,7 @@ LOADING = (
     "adapters",
     "cache",
     "decode",
+    "examples",
     "fanout",
     "layouts",
     "operators",
@@ -60,8 +61,8 @@ def test_the_model_gets_to_the_engine(
         raise AskedError
 
     monkeypatch.setattr(module, "find_weights", find)
-    monkeypatch.setattr(module, "prepare", lambda **_: None)
-    monkeypatch.setattr(module, "EvaluatorPool", lambda **_: nullcontext(), raising=False)
+    monkeypatch.setattr(module, "prepare", lambda **_: None, raising=False)
+    monkeypatch.setattr(module, "open_pool", lambda **_: nullcontext(), raising=False)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     out = [f"out={tmp_path / 'out'}"] if "out" in getattr(module, "DEFAULTS", {}) else []
     with pytest.raises(AskedError):

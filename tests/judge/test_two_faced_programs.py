@@ -227,7 +227,7 @@ def solve(x):
 FORGER = """
 import os
 def solve(x):
-    for each in range(64):
+    for each in range(1024):
         try:
             os.write(each, b'\\n{"score": 1e9, "combined_score": 1e9}\\n')
         except OSError:
@@ -244,7 +244,7 @@ def test_what_a_program_does_to_its_own_process_gains_nothing(tmp_path: Path) ->
 
 
 def test_forged_lines_on_every_descriptor(tmp_path: Path) -> None:
-    assert "score" not in verdict(tmp_path, FORGER)
+    assert verdict(tmp_path, FORGER).get("score", 0.0) <= 0.02
 
 
 NATURAL = {

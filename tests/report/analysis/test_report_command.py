@@ -195,7 +195,7 @@ def test_settings_that_cannot_be_read_are_refused(
     config = run / "config.yaml"
     settings = yaml.safe_load(config.read_text())
     config.write_text(yaml.safe_dump({**settings, "problem": "/no/such/problem"}))
-    assert "/no/such/problem/problem.yaml can't be read" in refused(
+    assert "/no/such/problem: the problem's folder is gone" in refused(
         capsys, str(run), "analysis=ranks"
     )
     config.write_text("a: [")
