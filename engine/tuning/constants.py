@@ -1,0 +1,131 @@
+"""The numeric constants of a program that may be tuned: where they stand and what they are.
+
+Positions, axes and slices are structure and no constants: a whole number beside a bracket of an
+index, or behind ``axis=``. Neither is anything outside the evolve blocks.
+
+Does not cover which values are tried: ``tuner.py``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.syntax.blocks import PLAIN, File, outline
+from engine.syntax.plain import TextToken, tokens_of
+
+_SEPARATORS = str.maketrans("", "", "_'")
+_SUFFIXES = "uUlLfF"
+_AXES = frozenset({"axis", "dim", "ndim"})
+_INDEX_SIGNS = frozenset({"[", "]", ":"})
+_ENDS_VALUE = frozenset(")]}")  # behind these a minus subtracts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Constant:
+    """A number that a program has in the part of it that may change.
+
+    Attributes:
+        file: its file's name; empty in a program of one file.
+        start: its first character in the file's text, a sign included.
+        end: the first one behind it; a suffix of its type is not included.
+        value: what it is; an ``int`` stays one.
+    """
+
+    file: str
+    start: int
+    end: int
+    value: int | float
+
+
+def constants_of(program: str) -> tuple[Constant, ...]:
+    """Return the constants of a program, in the order of its files and their texts."""
+    return tuple(
+        constant for file in outline(program).open_files for constant in _constants_in(file)
+    )
+
+
+def with_values(program: str, constants: Sequence[Constant], values: Sequence[int | float]) -> str:
+    """Return a program whose constants have other values, everything else as it is written.
+
+    Args:
+        program: whose constants these are.
+        constants: any of them, in their order.
+        values: one for each.
+    """
+    whole = outline(program)
+    texts: dict[str, list[str]] = {}
+    ends: dict[str, int] = {}
+    sources = {file.name: file.text for file in whole.files}
+    for constant, value in zip(constants, values, strict=True):
+        source, name = sources[constant.file], constant.file
+        kept = source[ends.get(name, 0) : constant.start]
+        texts.setdefault(name, []).extend((kept, _written(value, behind=kept)))
+        ends[name] = constant.end
+    changed = {
+        name: "".join(pieces) + sources[name][ends[name] :] for name, pieces in texts.items()
+    }
+    return whole.with_texts(changed).text
+
+
+def _constants_in(file: File) -> list[Constant]:
+    name = "program.py" if file.name == PLAIN else file.name
+    tokens = [*tokens_of(name, file.text)]
+    nothing = TextToken(text="", start=0, is_number=False)
+    around = [nothing, nothing, *tokens, nothing]
+    found = []
+    for index, token in enumerate(tokens):
+        value = _value(token)
+        if value is None or not _is_open(token, file.spans):
+            continue
+        earlier, before, _, after = around[index : index + 4]
+        is_cut = after.start == token.start + len(token.text) and after.text[:1].isalpha()
+        if is_cut or (
+            isinstance(value, int) and _is_structure(earlier.text, before.text, after.text)
+        ):
+            continue
+        written = token.text.rstrip(_SUFFIXES)
+        is_negative = before.text == "-" and _begins_value(earlier)
+        start = before.start if is_negative else token.start
+        found.append(
+            Constant(
+                file=file.name,
+                start=start,
+                end=token.start + len(written),
+                value=-value if is_negative else value,
+            )
+        )
+    return found
+
+
+def _value(token: TextToken) -> int | float | None:
+    """Return what a number in decimal notation stands for; None of another token."""
+    if not token.is_number:
+        return None
+    written = token.text.rstrip(_SUFFIXES).translate(_SEPARATORS)
+    try:
+        return int(written) if written.isdigit() else float(written)
+    except ValueError:  # of another base
+        return None
+
+
+def _is_open(token: TextToken, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= token.start < end for start, end in spans)
+
+
+def _is_structure(earlier: str, before: str, after: str) -> bool:
+    beside = before in _INDEX_SIGNS or after in _INDEX_SIGNS
+    return beside or (before == "=" and earlier in _AXES)
+
+
+def _begins_value(token: TextToken) -> bool:
+    """Whether what follows a token and a minus is negative, and not subtracted."""
+    text = token.text
+    if text in ("return", "in", "and", "or", "not", "else", "if", "yield", "lambda"):
+        return True
+    return not (token.is_number or text[-1:] in _ENDS_VALUE or text[-1:].isalnum() or "_" in text)
+
+
+def _written(value: int | float, *, behind: str) -> str:
+    """Return a value's text, in brackets where a sign would meet another one."""
+    text = repr(value)
+    meets = text.startswith("-") and behind.rstrip(" ").endswith(("-", "+", "*", "/", "%"))
+    return f"({text})" if meets else text

@@ -1,0 +1,144 @@
+"""CMA-ES over the constants of one program, as questions and answers.
+
+Covariance matrix adaptation (Hansen and Ostermeier, 2001) with the margin for whole numbers of
+Hamano et al. (2022), from the package ``cmaes``. What is asked depends on the seed and on the
+answers alone, in whatever order these come.
+
+Does not cover which numbers are constants (``constants.py``), or running programs.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from cmaes import CMAwM
+
+from engine.core import Direction
+from engine.tuning.constants import Constant, constants_of, with_values
+
+MOST_CONSTANTS = 64
+"""Of a program that is tuned; its first ones. CMA-ES needs some hundred answers for each."""
+_SIGMA = 0.3
+_REACH = 40.0  # of a coordinate, either way; floats overflow no earlier than that
+_FAR = 1e3  # how much larger or smaller than its size a whole number may become
+_WORST = 1e300  # of what CMA-ES is told; infinities have no mean
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """A program that a tuner asks about.
+
+    Attributes:
+        number: counts the tuner's samples from 0.
+        program: its text.
+    """
+
+    number: int
+    program: str
+
+
+class Tuner:
+    """Moves the constants of one program; see the module.
+
+    A coordinate is a constant's distance from where it began. Of a float it is in units that are a
+    tenth of the float near zero and grow with it, so that scales are found as well as shifts and
+    signs; of a whole number, in units of a quarter of it, or of 1.
+    """
+
+    def __init__(self, program: str, *, direction: Direction, seed: int) -> None:
+        """Begin at a program.
+
+        Args:
+            program: whose constants are to be tuned.
+            direction: of the scores.
+            seed: of all chance.
+
+        Raises:
+            ValueError: it has no constants.
+        """
+        self._program = program
+        self._direction = direction
+        self.constants: Sequence[Constant] = constants_of(program)[:MOST_CONSTANTS]
+        if not self.constants:
+            raise ValueError("the program has no constant to tune")
+        units = np.array([_unit(each.value) for each in self.constants])
+        is_whole = np.array([isinstance(each.value, int) for each in self.constants])
+        reach = np.where(is_whole, np.round(_FAR * units) / units, _REACH)
+        self._units = units
+        self._cma = CMAwM(
+            mean=np.zeros(len(self.constants)),
+            sigma=_SIGMA,
+            bounds=np.stack([-reach, reach], axis=1),
+            steps=np.where(is_whole, 1.0 / units, 0.0),
+            seed=seed,
+        )
+        self._asked = 0
+        self._first = 0  # number of the generation's first sample
+        self._raw: list[np.ndarray] = []  # of the generation, in its order
+        self._waiting: deque[Sample] = deque()
+        self._scores: dict[int, float | None] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether CMA-ES has converged, so that nothing more is asked."""
+        return not self._raw and bool(self._cma.should_stop())
+
+    def ask(self) -> Sample | None:
+        """Return the next program; None while a generation's last answers are out, or at the end.
+
+        A program may be asked twice, and may be the one that the tuner began with.
+        """
+        if not self._waiting and not self._raw and not self.is_over:
+            self._begin_generation()
+        return self._waiting.popleft() if self._waiting else None
+
+    def tell(self, number: int, score: float | None) -> None:
+        """Take an answer.
+
+        Args:
+            number: of the sample.
+            score: None if the program has none.
+
+        Raises:
+            ValueError: no such sample is out.
+        """
+        if not self._first <= number < self._asked or number in self._scores:
+            raise ValueError(f"no sample {number} is out")
+        self._scores[number] = score
+        if len(self._scores) == len(self._raw):
+            losses = [self._loss(self._scores[self._first + i]) for i in range(len(self._raw))]
+            self._cma.tell([*zip(self._raw, losses, strict=True)])
+            self._raw.clear()
+            self._scores.clear()
+
+    def _begin_generation(self) -> None:
+        self._first = self._asked
+        for _ in range(self._cma.population_size):
+            encoded, raw = self._cma.ask()
+            values = [*map(_moved, self.constants, self._units.tolist(), encoded.tolist())]
+            program = with_values(self._program, self.constants, values)
+            self._raw.append(raw)
+            self._waiting.append(Sample(number=self._asked, program=program))
+            self._asked += 1
+
+    def _loss(self, score: float | None) -> float:
+        if score is None or not math.isfinite(score):
+            return _WORST
+        return self._direction.key(score)
+
+
+def _unit(value: int | float) -> float:
+    """Return how far a step of 1 moves a constant that is near where it began."""
+    if isinstance(value, int):
+        return max(1.0, abs(value) / 4)
+    return abs(value) / 10 or 0.1
+
+
+def _moved(constant: Constant, unit: float, coordinate: float) -> int | float:
+    value = constant.value
+    if isinstance(value, int):
+        return value + round(unit * coordinate)
+    moved = unit * math.sinh(math.asinh(value / unit) + coordinate)
+    return moved if math.isfinite(moved) else value

@@ -1,0 +1,61 @@
+"""Which numbers of a program are constants, and writing others in their place."""
+
+import pytest
+
+from engine.core.bundle import bundle_of
+from engine.tuning import constants_of, with_values
+
+
+def values_of(program: str) -> list[int | float]:
+    return [each.value for each in constants_of(program)]
+
+
+def test_numbers_with_their_signs() -> None:
+    program = "def f(x):\n    return -0.5 * x ** 2 + 1_000 - 3e-2\n"
+    assert values_of(program) == [-0.5, 2, 1000, 0.03]
+    kinds = [type(value) for value in values_of(program)]
+    assert kinds == [float, int, int, float]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def f(x):\n    return x[0] + x[1:] + x[:2]\n",
+        "def f(x):\n    return x.sum(axis=1)\n",
+        "def f(x):\n    'of 3'\n    return 'a 4' # 5\n",
+        "def f(x):\n    return x * 0x10 + 2j\n",
+    ],
+)
+def test_structure_and_text_are_none(program: str) -> None:
+    assert values_of(program) == []
+
+
+def test_only_what_may_change() -> None:
+    program = "A = 1.5\n# EVOLVE-BLOCK-START\nB = 2.5\n# EVOLVE-BLOCK-END\nC = 3.5\n"
+    assert values_of(program) == [2.5]
+    (constant,) = constants_of(program)
+    assert with_values(program, [constant], [7]) == program.replace("2.5", "7")
+
+
+def test_everything_else_stays_as_it_is_written() -> None:
+    program = "def f(x):  # twice\n    y  =  2.0*x\n    return (y -1.0)+  -3\n"
+    found = constants_of(program)
+    assert with_values(program, found, [each.value for each in found]) == program.replace(
+        "  -3", "  (-3)"
+    )
+    changed = with_values(program, found, [-0.25, -4.0, 5])
+    assert changed == "def f(x):  # twice\n    y  =  -0.25*x\n    return (y -(-4.0))+  5\n"
+
+
+def test_some_of_them() -> None:
+    program = "a = [1.0, 2.0, 3.0]\n"
+    assert with_values(program, constants_of(program)[1:2], [9.0]) == "a = [1.0, 9.0, 3.0]\n"
+
+
+def test_files_and_other_languages() -> None:
+    cpp = "// EVOLVE-BLOCK-START\nfloat a = -2.5f;\nint t = 64;\n// EVOLVE-BLOCK-END\n"
+    program = bundle_of({"main.cpp": cpp, "note.txt": "12 apples\n"})
+    found = constants_of(program)
+    assert [(each.file, each.value) for each in found] == [("main.cpp", -2.5), ("main.cpp", 64)]
+    changed = with_values(program, found, [0.5, 32])
+    assert changed == program.replace("-2.5f", "0.5f").replace("64", "32")
