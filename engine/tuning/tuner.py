@@ -21,6 +21,9 @@ from engine.tuning.constants import Constant, constants_of, with_values
 MOST_CONSTANTS = 64
 """Of a program that is tuned; its first ones. CMA-ES needs some hundred answers for each."""
 _SIGMA = 0.3
+"""Of the first generation. It is halved as long as no sample of it has a score: near a program
+whose parts only just fit, most others fail, and failures alone say nothing of the way."""
+_SMALLEST_SIGMA = 1e-4
 _REACH = 40.0  # of a coordinate, either way; floats overflow no earlier than that
 _FAR = 1e3  # how much larger or smaller than its size a whole number may become
 _WORST = 1e300  # of what CMA-ES is told; infinities have no mean
@@ -67,13 +70,12 @@ class Tuner:
         is_whole = np.array([isinstance(each.value, int) for each in self.constants])
         reach = np.where(is_whole, np.round(_FAR * units) / units, _REACH)
         self._units = units
-        self._cma = CMAwM(
-            mean=np.zeros(len(self.constants)),
-            sigma=_SIGMA,
-            bounds=np.stack([-reach, reach], axis=1),
-            steps=np.where(is_whole, 1.0 / units, 0.0),
-            seed=seed,
-        )
+        self._steps = np.where(is_whole, 1.0 / units, 0.0)
+        self._bounds = np.stack([-reach, reach], axis=1)
+        self._seed = seed
+        self._sigma = _SIGMA
+        self._cma = self._begun()
+        self._has_begun = False  # some sample has a score
         self._asked = 0
         self._first = 0  # number of the generation's first sample
         self._raw: list[np.ndarray] = []  # of the generation, in its order
@@ -83,7 +85,7 @@ class Tuner:
     @property
     def is_over(self) -> bool:
         """Whether CMA-ES has converged, so that nothing more is asked."""
-        return not self._raw and bool(self._cma.should_stop())
+        return not self._raw and (self._sigma < _SMALLEST_SIGMA or bool(self._cma.should_stop()))
 
     def ask(self) -> Sample | None:
         """Return the next program; None while a generation's last answers are out, or at the end.
@@ -108,10 +110,25 @@ class Tuner:
             raise ValueError(f"no sample {number} is out")
         self._scores[number] = score
         if len(self._scores) == len(self._raw):
-            losses = [self._loss(self._scores[self._first + i]) for i in range(len(self._raw))]
-            self._cma.tell([*zip(self._raw, losses, strict=True)])
+            scores = [self._scores[self._first + i] for i in range(len(self._raw))]
+            if self._has_begun or any(each is not None for each in scores):
+                self._has_begun = True
+                self._cma.tell([*zip(self._raw, map(self._loss, scores), strict=True)])
+            else:
+                self._sigma /= 2
+                self._cma = self._begun()
             self._raw.clear()
             self._scores.clear()
+
+    def _begun(self) -> CMAwM:
+        """Return CMA-ES at the program that the tuner began with."""
+        return CMAwM(
+            mean=np.zeros(len(self.constants)),
+            sigma=self._sigma,
+            bounds=self._bounds,
+            steps=self._steps,
+            seed=self._seed,
+        )
 
     def _begin_generation(self) -> None:
         self._first = self._asked
