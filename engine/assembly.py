@@ -15,6 +15,7 @@ from engine.beginning import Restored
 from engine.budget import Account, Allowance
 from engine.core import Problem
 from engine.evaluation import Cascade
+from engine.fill import Filler
 from engine.inference import Decoder, Model, most_at_once
 from engine.learning import (
     ADAPTERS,
@@ -26,7 +27,7 @@ from engine.learning import (
 )
 from engine.loop import Loop
 from engine.parts import Parts
-from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests
+from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests, RunState
 from engine.prompts import Operator
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
@@ -49,6 +50,7 @@ def evolve(
     timeline: Timeline,
     bell: threading.Event,
     steering: Steering | None = None,
+    filler: Filler | None = None,
     serve: Callable[[Decoder], object] | None = None,
     drains: bool = False,
 ) -> None:
@@ -67,6 +69,7 @@ def evolve(
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict; the decoder rings it too.
         steering: what others ask for meanwhile; None where nobody can.
+        filler: keeps idle evaluators busy; None where they wait.
         serve: called with the decoder, to which a learner hands its adapters; None without one.
         drains: see `engine.Run.evolve`.
     """
@@ -122,6 +125,7 @@ def evolve(
             timeline=timeline,
             bell=bell,
             steering=steering or Steering(),
+            filler=filler,
             drains=drains,
         ).run()
 
@@ -139,6 +143,26 @@ def training(
         return nullcontext()
     checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
     return parts.trainer(settings, checkpoint=checkpoint, notify=notify)
+
+
+def filler_of(
+    settings: RunSettings, *, parts: Parts, state: RunState, operators: Mapping[str, Operator]
+) -> Filler | None:
+    """Return what keeps the idle evaluators of a run busy; None if nothing is to."""
+    if parts.idle_evaluators is None:
+        return None
+    longest = min(each.longest_parent for each in operators.values())
+    encode = parts.model.encode
+    return Filler(
+        settings=settings.fill,
+        state=state,
+        problem=parts.problem,
+        evaluators=parts.idle_evaluators,
+        workers=settings.evaluation.workers,
+        syntax=parts.syntax,
+        fits=lambda program: len(encode(program.text)) <= longest,
+        seed=settings.seed,
+    )
 
 
 def learner_of(

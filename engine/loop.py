@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from engine.budget import Allowance
 from engine.core import Evaluation, Refusal
 from engine.evaluation import Cascade
+from engine.fill import Filler
 from engine.pipeline import Calls, LoadWatch, Reader, Request, Response, RunState
 from engine.search.features import cell_of
 from engine.steering import Steering
@@ -47,6 +48,7 @@ class Loop:
         timeline: records what the model does and waits for.
         bell: rings when the evaluator has a verdict, or the model a child.
         steering: what somebody who watches the run asks for meanwhile.
+        filler: keeps idle evaluators busy; None where they wait.
         drains: whether the verdicts that are out at the end are always waited for.
         admitted: candidates that are recorded and not evaluated.
     """
@@ -63,6 +65,7 @@ class Loop:
     timeline: Timeline
     bell: threading.Event
     steering: Steering
+    filler: Filler | None
     drains: bool
     admitted: list[Child] = field(default_factory=list)
 
@@ -101,9 +104,12 @@ class Loop:
             self.calls.wind_up()
         elif not self.steering.is_paused:
             self.calls.ask(candidates=self.evaluator.in_flight + len(self.admitted))
+            self._fill()
         self.commit()
         self._evaluate()
         self.calls.send()
+        if self.filler is not None:
+            self.filler.send()
         self.watch.look(candidates=self.evaluator.in_flight)
         is_cut_short = not self.drains and (stopped or self.allowance.is_late)
         is_open = self.calls.in_flight or (self.evaluator.in_flight and not is_cut_short)
@@ -117,6 +123,15 @@ class Loop:
         seconds = time.monotonic() - began
         self.allowance.leave_out(seconds)
         self.steering.leave_out(seconds)
+
+    def _fill(self) -> None:
+        """Record what became of the last fills, and those that are to be evaluated next."""
+        if self.filler is None:
+            return
+        for name, evaluation in self.filler.completed():
+            self._tell(name, evaluation)
+        for fill in self.filler.made():
+            self.record(fill)
 
     def _parse(self, request: Request, response: Response) -> None:
         """Record a response's children, and keep those that are worth an evaluation."""
@@ -142,8 +157,9 @@ class Loop:
 
     def _tell(self, candidate_id: str, evaluation: Evaluation) -> None:
         """Record a verdict, which tells it to the search."""
-        program = self.state.history.children[candidate_id].program
-        cell = cell_of(program, evaluation, features=self.state.search.features)
+        history = self.state.history
+        made = history.fills.get(candidate_id) or history.children[candidate_id]
+        cell = cell_of(made.program, evaluation, features=self.state.search.features)
         self.record(Verdict(candidate=candidate_id, evaluation=evaluation, cell=cell))
 
     def _record_switched_off(self) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from engine.advisor import advised
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool, rehearsed
+from engine.fill import IdleEvaluators, open_idle
 from engine.inference import (
     KVServer,
     LanguageModel,
@@ -50,6 +51,8 @@ class Parts:
     Attributes:
         problem: that the evaluators evaluate.
         evaluators: run and score programs.
+        idle_evaluators: do so where nothing else wants their cores; None where nothing is to fill
+            them.
         syntax: processes that parse what the model answers.
         load: returns the model; called once, when it is asked for, since that takes minutes.
         cores: the evaluators'.
@@ -57,6 +60,7 @@ class Parts:
 
     problem: Problem
     evaluators: EvaluatorPool
+    idle_evaluators: IdleEvaluators | None
     syntax: Executor
     load: Callable[[], Model]
     cores: tuple[int, ...]
@@ -148,6 +152,7 @@ def open_parts(
         # What it starts does so while the rest does.
         _own_or_given(settings, load, syntax=syntax) as own_or_given,
         open_pool(problem=problem, workers=len(cores), cores=cores) as evaluators,
+        open_idle(settings.fill, problem, cores=cores) as idle_evaluators,
         ExitStack() as stack,
     ):
 
@@ -162,6 +167,7 @@ def open_parts(
         yield Parts(
             problem=problem,
             evaluators=evaluators,
+            idle_evaluators=idle_evaluators,
             syntax=syntax,
             load=checked_load,
             cores=tuple(cores),

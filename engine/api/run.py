@@ -21,7 +21,7 @@ from engine import config
 from engine.advisor import key_of
 from engine.api.events import Evolution, Tell
 from engine.api.keywords import arguments_of, problem_arguments
-from engine.assembly import evolve, learner_of, training
+from engine.assembly import evolve, filler_of, learner_of, training
 from engine.beginning import (
     Restored,
     archive_features,
@@ -297,6 +297,7 @@ class Run:
             if self.log.session > 0:
                 record(begun_session(self.log.session, self.problem))
                 self.log.commit()
+            operators = parts.operators(settings)
             gc.collect()
             gc.freeze()  # a model leaves millions of objects, which no collection is to walk again
             evolve(
@@ -304,7 +305,7 @@ class Run:
                 restored=restored,
                 record=record,
                 commit=commit,
-                operators=parts.operators(settings),
+                operators=operators,
                 model=parts.model,
                 syntax=parts.syntax,
                 evaluator=cascade,
@@ -312,6 +313,7 @@ class Run:
                 timeline=timeline,
                 bell=bell,
                 steering=self.steering,
+                filler=filler_of(settings, parts=parts, state=state, operators=operators),
                 serve=None if learner is None else learner.serve,
                 drains=drains,
             )

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from engine.cli.commands import ROOT, benchmarks, installed
 from engine.cli.shells import SCRIPTS
 
-_GROUPS = ("model", "cache", "learning", "method")
+_GROUPS = ("model", "cache", "learning", "fill", "method")
 _NOT_TYPED = ("problem", "model.name", "model.kind", "cache.kind", "search.operators")
 """Settings that follow from others, or have keys of their own."""
 _PATHS = ("problem.path", "data", "model.path", "model.cache_dir", "cache.folder", "runs")

@@ -11,6 +11,7 @@ from engine.core.events import (
     Child,
     Consultation,
     Event,
+    Fill,
     GivenUp,
     Hint,
     Idea,
@@ -25,6 +26,7 @@ from engine.core.events import (
     Update,
     Verdict,
 )
+from engine.core.improvement import IMPROVE, PERTURB, Improvement
 from engine.core.problem import (
     FULL,
     JUDGED,

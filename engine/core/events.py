@@ -1,4 +1,4 @@
-"""What a run writes down: eleven kinds of events, each with a subject that it has once.
+"""What a run writes down: twelve kinds of events, each with a subject that it has once.
 
 Of a call and its children they hold what TurboEvolve logs (section 6, "Logging and definitions"):
 island, iteration, parent and programs shown, K, and for each child its rank, what became of it, its
@@ -473,6 +473,48 @@ class Hint(_Event):
     text: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fill(_Event):
+    """A program was made without the model, for an evaluator that had nothing to do; its verdict
+    follows. Subject: its number.
+
+    Attributes:
+        number: fills before this one.
+        maker: what made it: see ``engine.fill``.
+        parent: id of the program that it is a variant of.
+        island: that it joins if it is better than its parent.
+        sample: which of the maker's questions about the parent it is, from 0.
+        program: the program.
+        joins: whether it may be a parent where it is better than its own.
+    """
+
+    KIND = "fill"
+    NAMED_BY = ("number",)
+    number: int
+    maker: str
+    parent: str
+    island: int
+    sample: int
+    program: Program
+    joins: bool
+
+    @property
+    def id(self) -> str:
+        """Under which its verdict stands, and under which it is a candidate."""
+        return f"f{self.number}"
+
+
 Event = (
-    Session | Seed | Call | Idea | Advice | Child | Verdict | SwitchedOff | GivenUp | Update | Hint
+    Session
+    | Seed
+    | Call
+    | Idea
+    | Advice
+    | Child
+    | Verdict
+    | SwitchedOff
+    | GivenUp
+    | Update
+    | Hint
+    | Fill
 )

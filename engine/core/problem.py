@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.core.bundle import MAIN
 from engine.core.functions import fingerprint_of, only_function
+from engine.core.improvement import Improvement
 
 Array = NDArray[Any]
 
@@ -239,6 +240,7 @@ class Problem:
         target: a score worth reaching, at which a reward is highest (`engine.learning.rewards`);
             None for a problem that declares none.
         features: the dimensions of its archive; none for a problem that names none.
+        improvement: the solutions that its programs may improve; None where they need not.
         fingerprint: SHA-256 over the folder's files, its data and the kernels that it imports; runs
             with equal ones were scored alike.
     """
@@ -258,6 +260,7 @@ class Problem:
     features: tuple[Feature, ...] = ()
     target: float | None = None
     judge: Judge | None = None
+    improvement: Improvement | None = None
 
     @classmethod
     def of(

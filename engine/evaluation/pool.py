@@ -69,6 +69,7 @@ class EvaluatorPool:
         workers: int,
         cores: Sequence[int] | None = None,
         only: str | None = None,
+        idle: bool = False,
     ) -> None:
         """Start the workers.
 
@@ -78,6 +79,7 @@ class EvaluatorPool:
             cores: one for each worker; None for those of `evaluator_cores`.
             only: the one program that is to be evaluated, whose zygote is warm sooner; None for
                 any number.
+            idle: whether programs run only when nothing else wants the workers' cores.
 
         Raises:
             UserError: ``workers`` is below 1 or more than this machine can start, or a case
@@ -90,6 +92,7 @@ class EvaluatorPool:
         except (TypeError, ValueError) as error:
             where = place_of_function(problem.folder / "evaluator.py", "cases")
             raise UserError(f"{where}: {error}; mend its contract") from error
+        self._idle = idle
         self._change = threading.Condition()
         self._tickets = itertools.count()
         self._awaited: dict[int, str] = {}  # candidates by their tickets
@@ -122,7 +125,9 @@ class EvaluatorPool:
         warmth = warmth_for_all(problem) if only is None else warmth_for_one(problem, only)
         lanes: list[Lane] = []
         for folder in lane_folders(workers, resources):
-            lanes.append(ZygoteLane(problem, inputs, folder, warmth, self._deliver))
+            lanes.append(
+                ZygoteLane(problem, inputs, folder, warmth, self._deliver, idle=self._idle)
+            )
             resources.callback(lanes[-1].close)
         return lanes
 

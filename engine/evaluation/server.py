@@ -48,6 +48,7 @@ class ServerSetup:
         seconds: wall seconds for the evaluation of a program.
         memory_bytes: memory for it, beyond what the warm process has itself.
         modules: what to import before any program runs.
+        idle: whether programs run only when nothing else wants their core.
     """
 
     parent: int
@@ -55,6 +56,17 @@ class ServerSetup:
     seconds: float
     memory_bytes: int
     modules: list[str]
+    idle: bool = False
+
+
+def give_way() -> None:
+    """Let this process and its children have a core only when nobody else wants it.
+
+    Where the kernel groups processes by session, a session's own weight counts first.
+    """
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError):  # no such file: it does not group them
+        Path("/proc/self/autogroup").write_text("19")
 
 
 class Server:

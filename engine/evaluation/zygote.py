@@ -31,7 +31,7 @@ import numpy as np
 
 from engine.evaluation import _native
 from engine.evaluation.program import run_child
-from engine.evaluation.server import ServerSetup, read_setup
+from engine.evaluation.server import ServerSetup, give_way, read_setup
 from engine.evaluation.wire import decode_cases, read_input
 
 _OURS = ("engine", "evaluators", "kernels")
@@ -86,6 +86,8 @@ def main() -> None:
         memory_bytes=setup.memory_bytes,
         readable=readable_paths(),
     )
+    if setup.idle:  # now, not before: warming up may not take for ever
+        give_way()
     with socket.socket(fileno=setup.connection) as connection:
         begin(connection, missing=dict(zygote.missing_walls), refused=refused)
         connection.detach()

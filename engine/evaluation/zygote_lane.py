@@ -29,6 +29,8 @@ class ZygoteLane(Lane):
         folder: Path,
         warmth: Warmth,
         deliver: Callable[[int, Evaluation], None],
+        *,
+        idle: bool = False,
     ) -> None:
         """Make a lane without a zygote.
 
@@ -38,6 +40,7 @@ class ZygoteLane(Lane):
             folder: where its zygotes run, and beside which their log lies.
             warmth: what they make ready.
             deliver: takes a task's ticket and the verdict.
+            idle: whether programs run only when nothing else wants their core.
         """
         super().__init__(deliver)
         self._problem = problem
@@ -54,6 +57,7 @@ class ZygoteLane(Lane):
             seconds=problem.limits.seconds,
             memory_bytes=problem.limits.memory_bytes,
             modules=list(warmth.modules),
+            idle=idle,
             lazy=list(warmth.lazy),
         )
         rehearsal = warmth.rehearsal.encode(errors="surrogatepass")

@@ -10,7 +10,7 @@ them.
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from engine.core import INITIAL, Call, Child, Hint, Verdict
+from engine.core import INITIAL, Call, Child, Fill, Hint, Verdict
 from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.store import Recorded, RunHistory
@@ -34,6 +34,7 @@ class RunState:
         self._open: defaultdict[int, deque[Call]] = defaultdict(deque)  # by island
         self._awaited: dict[int, int] = {}  # by iteration: children that are not judged
         self._last: dict[int, int] = {}  # by island: its last call's iteration
+        self._bars: dict[str, float] = {}  # by parent: the best score of its fills
 
     def fold(self, recorded: Recorded) -> None:
         """Take one event in."""
@@ -51,11 +52,15 @@ class RunState:
                 self._judged(event)
         elif isinstance(event, Verdict):
             child = self.history.children.get(event.candidate)
-            if child is None:
+            if event.candidate in self.history.fills:
+                self._join(event)
+            elif child is None:
                 self._begin_with(event)
             else:
                 self.search.tell(event.candidate, event.evaluation, cell=event.cell)
                 self._judged(child)
+        elif isinstance(event, Fill):
+            self.search.know(event.program)
         elif isinstance(event, Hint):
             self.search.heed(event)
 
@@ -85,6 +90,21 @@ class RunState:
             index=0 if seed is None else 1 + seed.number,
             islands=None if seed is None else seed.islands,
             cell=verdict.cell,
+        )
+
+    def _join(self, verdict: Verdict) -> None:
+        """Let a fill be a parent if it is better than its own and all variants of that before."""
+        fill, score = self.history.fills[verdict.candidate], verdict.score
+        if not fill.joins:
+            return
+        bar = self._bars.get(fill.parent, self.history.verdicts[fill.parent].score)
+        assert bar is not None  # or it had been nobody's parent
+        if score is None or not self.search.direction.better(score, than=bar):
+            return
+        self._bars[fill.parent] = score
+        index = 1 + len(self.history.seeds) + fill.number
+        self.search.join(
+            fill.id, fill.program, score=score, index=index, island=fill.island, cell=verdict.cell
         )
 
     def _judged(self, child: Child) -> None:

@@ -8,7 +8,16 @@ from typing import Any
 
 import yaml
 
-from engine.core import Direction, Feature, Judge, JudgeKind, KnownScore, Limits, UserError
+from engine.core import (
+    Direction,
+    Feature,
+    Improvement,
+    Judge,
+    JudgeKind,
+    KnownScore,
+    Limits,
+    UserError,
+)
 from engine.problem.places import lines_of_keys, place
 from engine.section import require, shown, valid_keys
 
@@ -177,6 +186,16 @@ def _feature(name: Any, value: Any) -> Feature:
     return Feature(name=name, low=low, high=high, bins=value[2])
 
 
+def _improvement(value: Any) -> Improvement:
+    is_whole = isinstance(value, dict) and value.keys() == {"solution", "effort"}
+    require(is_whole, "improvement", value, "{solution: [NAMES OF OUTPUTS], effort: COUNT}")
+    names, effort = value["solution"], value["effort"]
+    are_names = isinstance(names, list) and all(isinstance(each, str) for each in names)
+    require(are_names and any(names), "solution", names, "a list of names of outputs")
+    require(type(effort) is int and effort > 0, "effort", effort, "a whole number above 0")
+    return Improvement(solution=tuple(names), effort=effort)
+
+
 _KEYS: Mapping[str, Callable[[Any], Any]] = {
     "direction": _direction,
     "entry_point": _entry_point,
@@ -185,6 +204,7 @@ _KEYS: Mapping[str, Callable[[Any], Any]] = {
     "modules": _modules,
     "known_scores": _known_scores,
     "features": _features,
+    "improvement": _improvement,
     "target": _target,
     "command": _command,
     "metric": _metric,
@@ -202,8 +222,9 @@ _DEFAULTS: Mapping[str, Any] = {
     "features": (),
     "target": None,
     "judge": None,
+    "improvement": None,
 }
 _LIMITS = ("seconds", "memory_mb")
 _LIMITS_OF_COMMANDS = ("processes", "scratch_mb")
-_OF_CASES = ("entry_point", "isolate_cases", "modules")  # and of no command
+_OF_CASES = ("entry_point", "improvement", "isolate_cases", "modules")  # and of no command
 _OF_COMMANDS = ("metric",)

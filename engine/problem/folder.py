@@ -25,6 +25,7 @@ from engine.core import (
 from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
+from engine.problem.improvement import check_improvement
 from engine.problem.initial import INITIAL_FILE, INITIAL_FOLDER, check_entry_point, read_initial
 from engine.problem.peers import find, read_peer
 from engine.problem.places import place_of_error, place_of_function
@@ -77,6 +78,7 @@ def load_problem(folder: Path, *, data: Path | None = None, metric: str | None =
     initial_program = read_initial(folder)
     if judge is None:
         check_entry_point(folder, initial_program, declared["entry_point"])
+        check_improvement(folder, declared["improvement"], stages[-1].cases, initial_program)
     else:
         declared["judge"] = checked_command(folder, judge, initial_program)
     statement = read(folder / "statement.md").strip()

@@ -82,14 +82,14 @@ def check_entry_point(folder: Path, program: str, entry_point: str) -> None:
                 f"{declared} is in no file of {folder / INITIAL_FOLDER}; there is no {stem}.py"
             )
         path, text = folder / INITIAL_FOLDER / names[0], files[names[0]]
-    if not {function, "*"} & _bound_names(ast.parse(text)):
+    if not {function, "*"} & bound_names(ast.parse(text)):
         raise UserError(
             f"{path}: it defines no function {function!r}, which is the entry_point of "
             f"{place_of_key(folder, 'entry_point')}; define it, or mend entry_point"
         )
 
 
-def _bound_names(tree: ast.Module) -> set[str]:
+def bound_names(tree: ast.Module) -> set[str]:
     """Return every name that some line of a program binds; ``*`` if it imports unknown ones."""
     found: set[str] = set()
     for node in ast.walk(tree):

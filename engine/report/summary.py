@@ -40,6 +40,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     ``computed_prompt_tokens`` counts the prompt tokens that the prefix cache did not serve, by
     reason, ``speculation`` the calls begun on a guess, how many came true, and what the
     others cost, ``learning`` the steps of training (None where nothing learns).
+    ``fills`` are the programs made without the model for idle evaluators, by their makers: none of
+    the other figures counts them but the best score's, which ``best_made_by`` says who made.
     ``generated_tokens`` and the prompts' include those of the ``advisor``, which is None without
     one; an endpoint's, as it counts them, are there alone. Seconds are summed over all sessions:
     ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all workers. ``money`` is
@@ -72,6 +74,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "refused": {reason.value: count for reason, count in sorted(history.refusals.items())},
         "best_score": best.score,
         "best_candidate": best.candidate,
+        "best_made_by": history.made_by(best.candidate),
         "initial_score": history.verdicts[INITIAL].score,
         "best_known": _best_known(problem),
         "isolation": None if problem.judge is None else problem.judge.kind.value,
@@ -89,6 +92,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
             ),
             "wasted_llm_seconds": sum(each.llm_seconds for each in history.given_up),
         },
+        "fills": {name: dataclasses.asdict(each) for name, each in history.filled.items()},
         "learning": _learned(settings, history),
         "generated_tokens": history.generated_tokens,
         "advisor": _advised(settings, history),

@@ -110,6 +110,9 @@ class Display:
                 figures[limit.value] = f"{_number(used[limit])}/{_number(limits[limit])}"
         figures["elapsed"] = _clock(used[Limit.SECONDS])
         figures["left"] = _clock(max(0.0, min(ends))) if ends else "-"
+        if history.filled:
+            judged = {name: each.judged for name, each in history.filled.items()}
+            figures["idle evaluators"] = _reasons(judged)
         if self._learns:
             figures["learning"] = _learned(history)
         if history.screened:
@@ -127,7 +130,12 @@ class Display:
 def print_result(*, folder: Path, summary: Mapping[str, Any], program: str) -> None:
     """Print the best program, its score and the best known one, the hit rate, and the folder."""
     console = Console()
-    console.print(f"\nBest program (candidate {summary['best_candidate']}):", highlight=False)
+    made_by = (
+        "" if summary["best_made_by"] in ("model", "given") else f", a {summary['best_made_by']}"
+    )
+    console.print(
+        f"\nBest program (candidate {summary['best_candidate']}{made_by}):", highlight=False
+    )
     if console.is_terminal:
         text = Syntax(
             program.rstrip(), _language(program), background_color="default", word_wrap=True
@@ -180,6 +188,12 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"Speculation: {guessed['hits']} of {guessed['guesses']} guesses came true; "
             f"{guessed['wasted_tokens']} tokens were generated for nothing"
+        )
+    for maker, fill in summary["fills"].items():
+        yield (
+            f"Idle evaluators, {maker}: {fill['judged']} programs, {fill['valid']} valid, "
+            f"{fill['better']} better than their parents, the best {_number(fill['best_score'])}, "
+            f"in {fill['seconds']:.0f} s"
         )
     if learned := summary["learning"]:
         yield (

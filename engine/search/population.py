@@ -68,6 +68,14 @@ class Population:
         self._add(name, program)
         return self._scored(name, score, iteration=FIRST_ITERATION, index=index, cell=cell)
 
+    def know(self, program: Program) -> None:
+        """Take in a program that was made elsewhere, so that a child that is the same is known."""
+        self._keys.add(program.key)
+
+    def knows(self, program: Program) -> bool:
+        """Whether a program is known."""
+        return program.key in self._keys
+
     def admit(self, child: Child, call: Call) -> bool:
         """Take in a child of ``call``, to be scored later; return whether its id is new.
 

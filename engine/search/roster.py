@@ -68,6 +68,12 @@ class Roster(Sequence[Candidate]):
         equal = np.flatnonzero(scores == best)
         return min((self[int(at)] for at in equal), key=lambda each: len(each.program))
 
+    def first(self, most: int, direction: Direction) -> list[Candidate]:
+        """Return the best candidates, the best first; of equal ones the shorter."""
+        scores = self.scores if direction is Direction.MINIMISE else -self.scores
+        few = np.argpartition(scores, most - 1)[:most] if most < len(self) else range(len(self))
+        return sorted((self[int(at)] for at in few), key=lambda each: rank(each, direction))
+
     @property
     def scores(self) -> NDArray[np.float64]:
         """The scores as they are, shape (len(self),)."""

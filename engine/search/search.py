@@ -249,6 +249,50 @@ class Search:
         """Have proposals carry a hint, in place of the last one; it decides nothing here."""
         self._hint = hint.text
 
+    def know(self, program: Program) -> None:
+        """Take in that a program was made elsewhere: a child that is the same is a duplicate."""
+        self._population.know(program)
+
+    def knows(self, program: Program) -> bool:
+        """Whether a program is known on any island."""
+        return self._population.knows(program)
+
+    def join(
+        self,
+        name: str,
+        program: Program,
+        *,
+        score: float,
+        index: int,
+        island: int,
+        cell: Cell | None = None,
+    ) -> None:
+        """Take in a program that no call made; on its island it is what a migrant is.
+
+        Args:
+            name: its id.
+            program: the program.
+            score: its own.
+            index: its place among those that no call made.
+            island: that it joins.
+            cell: its own in the island's archive; None if it has none.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        own = self._island(island)
+        joined = self._population.begin_with(name, program, score=score, index=index, cell=cell)
+        if joined is not None:
+            own.receive(joined)
+
+    def best(self, island: int, *, most: int) -> list[Candidate]:
+        """Return whom a parent on an island may be chosen from, the best first.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        return self._island(island).eligible.first(most, self.direction)
+
     def begin(self, call: Call) -> None:
         """Take in that a call is made.
 

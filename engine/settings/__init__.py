@@ -9,6 +9,7 @@ from engine.settings.advisor import ADVISED, AdvisorSettings, EndpointSettings, 
 from engine.settings.budget import BudgetSettings, PriceSettings
 from engine.settings.cache import CacheSettings
 from engine.settings.evaluation import FEWEST_SCORES, CascadeSettings, EvaluationSettings
+from engine.settings.fill import FillSettings
 from engine.settings.islands import IslandSettings
 from engine.settings.learning import LearningSettings
 from engine.settings.model import Dtype, ModelSettings

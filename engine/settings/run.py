@@ -11,6 +11,7 @@ from engine.settings.advisor import ADVISED, AdvisorSettings
 from engine.settings.budget import BudgetSettings
 from engine.settings.cache import CacheSettings
 from engine.settings.evaluation import EvaluationSettings
+from engine.settings.fill import FillSettings
 from engine.settings.islands import IslandSettings
 from engine.settings.learning import LearningSettings
 from engine.settings.model import ModelSettings
@@ -50,6 +51,7 @@ class RunSettings(Section):
     prompts: PromptSettings
     budget: BudgetSettings
     evaluation: EvaluationSettings
+    fill: FillSettings
     cache: CacheSettings
     learning: LearningSettings
     advisor: AdvisorSettings

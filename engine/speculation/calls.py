@@ -193,7 +193,7 @@ class SpeculativeCalls(Calls):
         history = self.state.history
         known, self._verdicts = self._verdicts, len(history.verdicts)
         new = itertools.islice(reversed(history.verdicts), self._verdicts - known)
-        return {history.calls[history.children[each].iteration].island for each in new}
+        return {history.island_of(each) for each in new}
 
     def _judge(self, news: Collection[int]) -> list[Request]:
         """Confirm or give up each guess that has been decided, or is no longer likely.

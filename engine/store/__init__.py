@@ -1,6 +1,6 @@
 """Store: one event log per run; everything else about a run is rebuilt from it."""
 
-from engine.core.events import Call, Child, Event, GivenUp, Hint, Seed, Session, Verdict
+from engine.core.events import Call, Child, Event, Fill, GivenUp, Hint, Seed, Session, Verdict
 from engine.store.folder import create_run, whole_folder
 from engine.store.history import RunHistory, follow, replay
 from engine.store.ideas import Experiment, IdeaRepository, Outcome, TriedIdea

@@ -19,6 +19,7 @@ from engine.core import (
     Direction,
     Event,
     Failure,
+    Fill,
     GivenUp,
     Hint,
     Idea,
@@ -31,6 +32,7 @@ from engine.core import (
     UserError,
     Verdict,
 )
+from engine.store.fills import FillTally
 from engine.store.ideas import IdeaRepository
 from engine.store.log import Recorded
 
@@ -50,6 +52,8 @@ class RunHistory:
         pending: the admitted children without a verdict by id, in the order they were generated.
         updates: the steps of training, in order.
         hints: those that were left, in order.
+        fills: programs made without the model for idle evaluators, by candidate id, in order.
+        filled: what they came to, by their makers.
         advice: what the advisor said before each child, by the child's id.
         ideas: the advisor's, with what came of them.
         advisor_tokens: that the advisor generated; they are among the generated ones, and those of
@@ -79,6 +83,8 @@ class RunHistory:
     pending: dict[str, Child] = field(default_factory=dict)
     updates: list[Update] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
+    fills: dict[str, Fill] = field(default_factory=dict)
+    filled: dict[str, FillTally] = field(default_factory=dict)
     advice: dict[str, Advice] = field(default_factory=dict)
     ideas: IdeaRepository = field(init=False)
     advisor_tokens: int = 0
@@ -131,6 +137,8 @@ class RunHistory:
             self._fold_advice(event)
         elif isinstance(event, Hint):
             self.hints.append(event)
+        elif isinstance(event, Fill):
+            self.fills[event.id] = event
         if isinstance(event, Idea | Advice | Child | Verdict):
             self.ideas.fold(event, at=self.events)
 
@@ -150,7 +158,7 @@ class RunHistory:
 
     def is_made(self, candidate: str) -> bool:
         """Whether a program is there that a verdict can be on."""
-        return self.is_first(candidate) or candidate in self.children
+        return self.is_first(candidate) or candidate in self.children or candidate in self.fills
 
     def is_asked_for(self, child: Child) -> bool:
         """Whether the call is there that made a child, of a parent with a score."""
@@ -192,6 +200,19 @@ class RunHistory:
         """Wall seconds of all sessions, each up to its last event."""
         return sum(self.session_seconds.values())
 
+    def made_by(self, candidate: str) -> str:
+        """Return what made a program: ``model``, a maker of fills, or ``given`` if none did."""
+        if candidate in self.fills:
+            return self.fills[candidate].maker
+        return "model" if candidate in self.children else "given"
+
+    def island_of(self, candidate: str) -> int:
+        """Return the island for which a child or a fill was made."""
+        fill = self.fills.get(candidate)
+        return (
+            self.calls[self.children[candidate].iteration].island if fill is None else fill.island
+        )
+
     def missing(self, call: Call) -> list[int]:
         """Return the indices of the children of ``call`` that are not recorded."""
         return [i for i in range(call.k) if f"{call.iteration}.{i}" not in self.children]
@@ -202,6 +223,8 @@ class RunHistory:
             program = self.verdicts[INITIAL].program
         elif candidate in self.seeds:
             program = self.seeds[candidate].program
+        elif candidate in self.fills:
+            program = self.fills[candidate].program.text
         else:
             child = self.children[candidate]
             program = None if child.program is None else child.program.text
@@ -241,7 +264,11 @@ class RunHistory:
     def _fold_verdict(self, verdict: Verdict) -> None:
         self.verdicts[verdict.candidate] = verdict
         self.pending.pop(verdict.candidate, None)
-        if not self.is_first(verdict.candidate):
+        if (fill := self.fills.get(verdict.candidate)) is not None:
+            tally = self.filled.setdefault(fill.maker, FillTally())
+            parent = self.verdicts[fill.parent].score
+            tally.fold(verdict, parent=parent, direction=self.direction)
+        elif not self.is_first(verdict.candidate):
             self.evaluated += 1
             self.evaluation_seconds += verdict.evaluation.seconds
             self.valid += verdict.score is not None
@@ -279,6 +306,10 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
         event, lacks = recorded.event, None
         if isinstance(event, Child) and not history.is_asked_for(event):
             lacks = f"child {event.id} has no call, or no parent with a score"
+        if isinstance(event, Fill) and not history.is_made(event.parent):
+            lacks = (
+                f"nobody made candidate {event.parent}, of which fill {event.number} is a variant"
+            )
         if isinstance(event, Verdict) and not history.is_made(event.candidate):
             lacks = f"nobody made candidate {event.candidate}"
         if isinstance(event, Advice) and not history.ideas.knows(event.idea):

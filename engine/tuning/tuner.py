@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from cmaes import CMAwM
+from numpy.typing import NDArray
 
 from engine.core import Direction
 from engine.tuning.constants import Constant, constants_of, with_values
@@ -78,7 +79,7 @@ class Tuner:
         self._has_begun = False  # some sample has a score
         self._asked = 0
         self._first = 0  # number of the generation's first sample
-        self._raw: list[np.ndarray] = []  # of the generation, in its order
+        self._raw: list[NDArray[np.float64]] = []  # of the generation, in its order
         self._waiting: deque[Sample] = deque()
         self._scores: dict[int, float | None] = {}
 

@@ -8,13 +8,16 @@ def peak_ratio(f):
 
 
 def run():
-    """Start from a smooth shape and keep the random changes that lower the peak."""
-    rng = np.random.default_rng(0)
-    n = 100
-    x = np.linspace(-1, 1, n)
-    f = 1.0 + 0.5 * x**2
-    best = peak_ratio(f)
-    for _ in range(2000):
+    """Start from a smooth shape."""
+    x = np.linspace(-1, 1, 100)
+    return improve(1.0 + 0.5 * x**2, effort=1, seed=0)
+
+
+def improve(f, effort, seed):
+    """Keep the random changes that lower the peak."""
+    rng = np.random.default_rng(seed)
+    n, best = len(f), peak_ratio(f)
+    for _ in range(2000 * effort):
         width = rng.integers(1, 11)
         start = rng.integers(0, n - width + 1)
         trial = f.copy()
@@ -24,3 +27,11 @@ def run():
         if ratio < best:
             f, best = trial, ratio
     return {"f_values": f}
+
+
+def perturb(f, intensity, seed):
+    """Split all steps at full intensity, up to 400, and shake them."""
+    rng = np.random.default_rng(seed)
+    if intensity == 1 and len(f) <= 200:
+        f = np.repeat(f, 2)
+    return (np.maximum(f + 0.1 * intensity * rng.standard_normal(len(f)), 0.0),)

@@ -11,7 +11,7 @@ from engine.problem import load_problem, shipped
 INITIAL = {
     "signal": 0.4990,
     "signal_causal": 0.4990,
-    "circle_packing": 1.7290,
+    "circle_packing": 2.0986,
     "first_autocorr": 1.7411,
     "second_autocorr": 0.8299,
     "third_autocorr": 1.7275,

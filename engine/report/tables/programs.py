@@ -36,7 +36,7 @@ _NOBODY: Mapping[str, Any] = {
 
 
 def programs(runs: Sequence[RunRecord]) -> Table:
-    """Return a row for each program that a run began with, and for each child."""
+    """Return a row for each program that a run began with, each child, and each fill."""
     return Table(
         title="Programs",
         rows=[row for run in runs for row in of_run(run)],
@@ -46,10 +46,11 @@ def programs(runs: Sequence[RunRecord]) -> Table:
 
 
 def of_run(run: RunRecord) -> list[Row]:
-    """Return the rows of one run, in the order of generation."""
+    """Return the rows of one run: in the order of generation, but the fills last."""
     first = [name for name in run.history.first if name in run.history.verdicts]
     rows = [_first(run, name, order) for order, name in enumerate(first)]
     rows += [_child(run, trial, order) for order, trial in enumerate(run.trials, len(rows))]
+    rows += [_fill(run, name, order) for order, name in enumerate(run.history.fills, len(rows))]
     return rows
 
 
@@ -93,6 +94,24 @@ def _child(run: RunRecord, trial: Trial, order: int) -> Row:
     if child.refusal is not None:
         row.update(outcome=REFUSED, reason=child.refusal.value)
     return row
+
+
+def _fill(run: RunRecord, name: str, order: int) -> Row:
+    fill, verdict = run.history.fills[name], run.history.verdicts.get(name)
+    return {
+        "run": run.name,
+        "id": name,
+        "order": order,
+        "seconds": run.at[fill.KIND, fill.subject]
+        if verdict is None
+        else run.at[verdict.KIND, name],
+        **_NOBODY,
+        "island": fill.island,
+        "operator": fill.maker,
+        "parent": fill.parent,
+        **_judged(run, name, None if verdict is None else verdict.evaluation),
+        "program": fill.program.text,
+    }
 
 
 def _judged(run: RunRecord, name: str, evaluation: Evaluation | None) -> Row:

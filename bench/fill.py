@@ -1,0 +1,91 @@
+"""Question: by how much do fills delay the evaluation of the model's children?
+
+Method, for each problem: evaluators as a run has them, one for each core that a model leaves, and
+idle evaluators on the same cores. The initial program is evaluated again and again with a pause of
+`PAUSE` seconds before each, as a model's children come; the latency is from the call to the
+verdict. In turns, round by round, the idle evaluators have nothing, or more mutations of the
+initial program than they can evaluate. ``delay`` is the difference of a round's medians.
+
+Usage: python -m bench.fill [problems=signal,circle_packing] [rounds=5] [calls=40]
+The last line printed is JSON, times in ms.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from bench.figures import milliseconds, spread
+from bench.options import number, read_options
+from engine.core import Problem, UserError
+from engine.evaluation import EvaluatorPool, evaluator_cores
+from engine.mutation import mutated
+from engine.problem import load_problem, shipped
+
+DEFAULTS = {"problems": "signal,circle_packing", "rounds": "5", "calls": "40"}
+PAUSE = 0.02
+_AHEAD = 16  # mutations that wait, for each evaluator
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
+    rounds, calls = int(number(options, "rounds")), int(number(options, "calls"))
+    found = {}
+    for name in options["problems"].split(","):
+        found[name] = _measured(load_problem(shipped()[name]), rounds=rounds, calls=calls)
+        sys.stdout.write(f"{name}: {found[name]['delay_ms']}\n")
+    sys.stdout.write(json.dumps({"rounds": rounds, "calls": calls, "problems": found}) + "\n")
+
+
+def _measured(problem: Problem, *, rounds: int, calls: int) -> dict[str, object]:
+    workers = max(1, len(os.sched_getaffinity(0)) // 2)
+    cores = evaluator_cores(workers)
+    programs = [mutated(problem.initial_program, seed=i, temperature=1.0) for i in range(200)]
+    alone: list[float] = []
+    beside: list[float] = []
+    delays, fills = [], 0
+    with (
+        EvaluatorPool(problem=problem, workers=workers, cores=cores) as evaluators,
+        EvaluatorPool(problem=problem, workers=workers, cores=cores, idle=True) as idle,
+    ):
+        evaluators.check_walls(strict=False)
+        idle.check_walls(strict=False)
+        for _ in range(rounds):
+            first = [_latency(evaluators, problem) for _ in range(calls)]
+            second = []
+            for _ in range(calls):
+                while idle.in_flight < _AHEAD * workers:
+                    idle.submit(candidate_id=str(fills), program=programs[fills % len(programs)])
+                    fills += 1
+                second.append(_latency(evaluators, problem))
+                idle.completed(timeout=0)
+            while idle.in_flight:
+                idle.completed(timeout=1.0)
+            alone += first
+            beside += second
+            delays.append(1e3 * (sorted(second)[calls // 2] - sorted(first)[calls // 2]))
+    return {
+        "alone_ms": milliseconds(alone),
+        "beside_fills_ms": milliseconds(beside),
+        "delay_ms": spread(delays),
+        "fills": fills,
+    }
+
+
+def _latency(pool: EvaluatorPool, problem: Problem) -> float:
+    time.sleep(PAUSE)
+    began = time.perf_counter()
+    pool.submit(candidate_id="child", program=problem.initial_program)
+    pool.completed(timeout=None)
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"error: {error}")

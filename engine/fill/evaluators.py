@@ -1,0 +1,46 @@
+"""Evaluators of fills: they run programs where nothing else wants their cores."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from engine.core import Problem
+from engine.evaluation import EvaluatorPool
+from engine.fill.solutions import Solutions
+from engine.settings import FillSettings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IdleEvaluators:
+    """The evaluators, and what they found.
+
+    Attributes:
+        pool: of the evaluators.
+        solutions: behind their scores; None where the problem's solutions can't be improved.
+    """
+
+    pool: EvaluatorPool
+    solutions: Solutions | None
+
+
+@contextmanager
+def open_idle(
+    settings: FillSettings, problem: Problem, *, cores: Sequence[int]
+) -> Iterator[IdleEvaluators | None]:
+    """Start the evaluators of a run's fills, and hold them; None where nothing fills.
+
+    That is also so where a fill could change what is measured: a problem with a judge, or one whose
+    cases have a process each, may score a program by its time.
+
+    Args:
+        settings: the run's.
+        problem: the run's.
+        cores: of the evaluators, one for each.
+    """
+    if not settings.makers or problem.judge is not None or problem.isolate_cases:
+        yield None
+        return
+    solutions = None if problem.improvement is None else Solutions(problem.improvement)
+    watched = problem if solutions is None else solutions.watched(problem)
+    with EvaluatorPool(problem=watched, workers=len(cores), cores=cores, idle=True) as pool:
+        yield IdleEvaluators(pool=pool, solutions=solutions)

@@ -1,0 +1,163 @@
+"""The filler: keeps idle evaluators busy, and the loop informed.
+
+The loop records what `made` yields, calls `send` once that is on disk, and records the verdicts
+that `completed` returns. Nothing of that waits.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+
+from engine.core import Evaluation, Fill, Problem, Program
+from engine.fill.evaluators import IdleEvaluators
+from engine.fill.improvements import Improvements
+from engine.fill.maker import Idea, Maker
+from engine.fill.mutations import MUTATION, Mutations
+from engine.fill.tunings import TUNING, Tunings
+from engine.pipeline import RunState
+from engine.settings import FillSettings
+
+_AHEAD = 16
+"""Fills for each evaluator that are under way. Their verdicts wake nobody: the loop takes them when
+it has something else to do, and a few times a second."""
+_log = logging.getLogger("brood")
+
+
+class Filler:
+    """See the module. One thread uses it."""
+
+    def __init__(
+        self,
+        *,
+        settings: FillSettings,
+        state: RunState,
+        problem: Problem,
+        evaluators: IdleEvaluators,
+        workers: int,
+        syntax: Executor,
+        fits: Callable[[Program], bool],
+        seed: int,
+    ) -> None:
+        """Go on where the log ends: fills without a verdict are evaluated again.
+
+        Args:
+            settings: the run's.
+            state: the run as far as it is recorded, which others keep up to date.
+            problem: the run's.
+            evaluators: run only where nothing else wants their cores; nobody else uses them.
+            workers: how many they are.
+            syntax: processes that make programs.
+            fits: whether every operator's prompt has room for a program.
+            seed: the run's.
+        """
+        history, search = state.history, state.search
+        self._makers: dict[str, Maker] = {}
+        for name in settings.makers:
+            if name == MUTATION:
+                self._makers[name] = Mutations(search, settings=settings, seed=seed)
+            elif name == TUNING:
+                self._makers[name] = Tunings(search, history=history, settings=settings, seed=seed)
+            elif problem.improvement is not None and evaluators.solutions is not None:
+                self._makers[name] = Improvements(
+                    search,
+                    history=history,
+                    settings=settings,
+                    contract=problem.improvement,
+                    entry_point=problem.entry_point,
+                    solutions=evaluators.solutions,
+                    workers=workers,
+                    seed=seed,
+                )
+        self._fits = fits
+        self._history, self._search = history, search
+        self._evaluators = evaluators.pool
+        self._most = _AHEAD * workers
+        self._syntax = syntax
+        self._number = len(history.fills)
+        # Ideas, those that came to nothing included; of a tuning, samples count by themselves.
+        self._asked = 1 + max((each.number for each in history.fills.values()), default=-1)
+        self._making: deque[tuple[Idea, Future[Program | None]]] = deque()
+        self._recorded = [
+            each for name, each in history.fills.items() if name not in history.verdicts
+        ]
+        self._out: dict[str, Fill] = {}
+        self._known: list[tuple[Idea, Program]] = []
+        self._looks: dict[str, Idea] = {}
+
+    def made(self) -> Iterator[Fill]:
+        """Yield the fills that were made since the last time; record each before the next."""
+        self._begin()
+        for _ in range(len(self._making)):
+            idea, future = self._making.popleft()
+            if not future.done():
+                self._making.append((idea, future))
+                continue
+            program = self._program_of(idea, future)
+            if program is None:
+                self._makers[idea.maker].tell(idea.parent, idea.sample, None)
+            elif idea.is_known:
+                self._known.append((idea, program))
+            else:
+                fill = self._fill(idea, program)
+                self._recorded.append(fill)
+                yield fill
+
+    def send(self) -> None:
+        """Have what is recorded evaluated, and again what somebody wants to look at."""
+        for fill in self._recorded:
+            self._out[fill.id] = fill
+            self._evaluators.submit(candidate_id=fill.id, program=fill.program.text)
+        self._recorded.clear()
+        for idea, program in self._known:
+            name = f"look {idea.parent}"
+            self._looks[name] = idea
+            self._evaluators.submit(candidate_id=name, program=program.text)
+        self._known.clear()
+
+    def completed(self) -> list[tuple[str, Evaluation]]:
+        """Return the verdicts on fills that are in."""
+        verdicts = []
+        for name, evaluation in self._evaluators.completed(timeout=0):
+            idea = self._looks.pop(name, None)
+            about = self._out.pop(name) if idea is None else idea
+            self._makers[about.maker].tell(about.parent, about.sample, evaluation.score)
+            if idea is None:
+                verdicts.append((name, evaluation))
+        return verdicts
+
+    def _program_of(self, idea: Idea, future: Future[Program | None]) -> Program | None:
+        """Return what an idea came to; None if it is nothing, or known though it should be new."""
+        if (error := future.exception()) is not None:
+            _log.warning("a fill could not be made (%s): %s", idea.maker, error)
+            return None
+        program = future.result()
+        is_copy = program is not None and not idea.is_known and self._search.knows(program)
+        return None if is_copy else program
+
+    def _fill(self, idea: Idea, program: Program) -> Fill:
+        fill = Fill(
+            number=self._number,
+            maker=idea.maker,
+            parent=idea.parent,
+            island=idea.island,
+            sample=idea.sample,
+            program=program,
+            joins=idea.joins and self._fits(program),
+        )
+        self._number += 1
+        return fill
+
+    def _begin(self) -> None:
+        """Have as many made as there is room for."""
+        makers = [*self._makers.values()]
+        under_way = len(self._making) + len(self._recorded) + len(self._out)
+        failed = 0
+        while under_way < self._most and failed < len(makers):
+            idea = makers[self._asked % len(makers)].propose(self._asked)
+            self._asked += 1
+            if idea is None:
+                failed += 1
+                continue
+            failed, under_way = 0, under_way + 1
+            self._making.append((idea, self._syntax.submit(idea.make)))

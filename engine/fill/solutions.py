@@ -1,0 +1,47 @@
+"""The solutions behind the scores of idle evaluators.
+
+A verdict holds no arrays. So the problem's scoring, which sees them, is wrapped: it keeps the
+solutions of the last scores.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.core import Array, Improvement, Outputs, Problem, Score
+
+_KEPT = 1024  # scores; many more than there are evaluations under way
+
+
+class Solutions:
+    """Keeps the last solutions; any thread may use it."""
+
+    def __init__(self, improvement: Improvement) -> None:
+        """Keep none."""
+        self._names = improvement.solution
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[float, tuple[Array, ...]] = OrderedDict()
+
+    def watched(self, problem: Problem) -> Problem:
+        """Return the problem with a scoring of the full evaluation that keeps solutions here."""
+        full = problem.stages[-1]
+        stage = replace(full, score=self._keeping(full.score))
+        return replace(problem, stages=(*problem.stages[:-1], stage))
+
+    def of(self, score: float) -> tuple[Array, ...] | None:
+        """Return a solution with exactly this score; None if none of the last ones has it."""
+        with self._lock:
+            return self._kept.get(score)
+
+    def _keeping(self, score: Score) -> Score:
+        def keeping(outputs: Sequence[Outputs]) -> Mapping[str, float]:
+            metrics = score(outputs)
+            solution = tuple(outputs[0][name].copy() for name in self._names)
+            with self._lock:
+                self._kept[float(metrics["score"])] = solution
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            return metrics
+
+        return keeping

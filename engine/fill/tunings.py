@@ -1,0 +1,163 @@
+"""Programs with other numbers, found by CMA-ES, as fills."""
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from engine.core import Candidate
+from engine.fill.maker import Idea, chance
+from engine.search.search import Search
+from engine.settings import FillSettings
+from engine.store import RunHistory
+from engine.syntax import read
+from engine.tuning import Sample, Tuner, constants_of
+
+TUNING = "tuning"
+
+
+class Tunings:
+    """Tunes the best program that it has not tuned, until CMA-ES has converged or had its answers.
+
+    A program that a tuning brought is not tuned again. Two samples that are the same program are
+    evaluated once.
+    """
+
+    def __init__(
+        self, search: Search, *, history: RunHistory, settings: FillSettings, seed: int
+    ) -> None:
+        """Go on where the recorded fills end.
+
+        Args:
+            search: knows the programs.
+            history: of the run, with all fills so far.
+            settings: the run's.
+            seed: the run's.
+        """
+        self._search = search
+        self._settings = settings
+        self._seed = seed
+        self._history = history
+        fills = [each for each in history.fills.values() if each.maker == TUNING]
+        self._tuned = {each.parent: None for each in fills}  # in their order
+        self._tuning: _Tuning | None = None
+        if fills:
+            last = fills[-1]
+            told = {each.sample: each.id for each in fills if each.parent == last.parent}
+            self._tuning = self._begun(last.parent, last.island)
+            verdicts = {sample: history.verdicts.get(name) for sample, name in told.items()}
+            self._tuning.catch_up(
+                {sample: each.score for sample, each in verdicts.items() if each is not None},
+                recorded=told.keys(),
+            )
+
+    def propose(self, number: int) -> Idea | None:
+        """See `Maker`."""
+        if self._tuning is None or self._tuning.is_over:
+            self._tuning = self._next()
+        tuning = self._tuning
+        sample = None if tuning is None else tuning.next()
+        if tuning is None or sample is None:
+            return None
+        return Idea(
+            maker=TUNING,
+            parent=tuning.parent,
+            island=tuning.island,
+            sample=sample.number,
+            make=partial(read, sample.program),
+        )
+
+    def tell(self, parent: str, sample: int, score: float | None) -> None:
+        """See `Maker`."""
+        if self._tuning is not None and self._tuning.parent == parent:
+            self._tuning.tell(sample, score)
+
+    def _next(self) -> "_Tuning | None":
+        best = [
+            (each, island)
+            for island in range(self._search.islands)
+            for each in self._search.best(island, most=self._settings.parents)
+            if self._may_tune(each)
+        ]
+        if not best:
+            return None
+        key = self._search.direction.key
+        parent, island = min(best, key=lambda each: key(each[0].score))
+        self._tuned[parent.id] = None
+        return self._begun(parent.id, island)
+
+    def _may_tune(self, candidate: Candidate) -> bool:
+        if candidate.id in self._tuned:
+            return False
+        fill = self._history.fills.get(candidate.id)
+        if fill is not None and fill.maker == TUNING:
+            return False
+        if constants_of(candidate.program):
+            return True
+        self._tuned[candidate.id] = None
+        return False
+
+    def _begun(self, parent: str, island: int) -> "_Tuning":
+        order = [*self._tuned].index(parent)
+        rng = chance(self._seed, 0, order)
+        return _Tuning(
+            parent=parent,
+            island=island,
+            tuner=Tuner(
+                self._history.program_of(parent),
+                direction=self._search.direction,
+                seed=int(rng.integers(2**32)),
+            ),
+            answers=self._settings.answers,
+        )
+
+
+class _Tuning:
+    """The tuning of one program: its tuner, and what was answered."""
+
+    def __init__(self, *, parent: str, island: int, tuner: Tuner, answers: int) -> None:
+        self.parent = parent
+        self.island = island
+        self._tuner = tuner
+        self._left = answers
+        self._programs: dict[int, str] = {}  # of the samples that are out
+        self._scores: dict[str, float | None] = {}  # by text
+        self._drawn: deque[Sample] = deque()  # before a resume, and not recorded
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is asked any more, and nothing is out."""
+        return not self._programs and (self._tuner.is_over or self._left <= 0)
+
+    def next(self) -> Sample | None:
+        """Return the next program whose score is not known; None while there is none."""
+        if self._drawn:
+            return self._drawn.popleft()
+        while self._left > 0 and (sample := self._tuner.ask()) is not None:
+            if sample.program in self._scores:
+                self._left -= 1
+                self._tuner.tell(sample.number, self._scores[sample.program])
+            else:
+                self._programs[sample.number] = sample.program
+                return sample
+        return None
+
+    def tell(self, number: int, score: float | None) -> None:
+        """Take in a sample's score."""
+        self._left -= 1
+        self._scores[self._programs.pop(number)] = score
+        self._tuner.tell(number, score)
+
+    def catch_up(self, scores: Mapping[int, float | None], *, recorded: Collection[int]) -> None:
+        """Ask again what was asked, and tell what is known of it.
+
+        Args:
+            scores: by the samples' numbers.
+            recorded: the numbers of all that were recorded.
+        """
+        again: list[Sample] = []
+        while (sample := self.next()) is not None:
+            if sample.number in scores:
+                self.tell(sample.number, scores[sample.number])
+            elif sample.number not in recorded:
+                again.append(sample)
+        self._drawn.extend(again)

@@ -1,0 +1,26 @@
+"""What evaluators do that have nothing to do: the group ``fill``."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from engine.section import Count, Section, Whole, section
+
+Maker = Literal["improvement", "mutation", "tuning"]
+
+
+@section
+class FillSettings(Section):
+    """Which programs are made without the model for idle evaluators; see ``engine.fill``.
+
+    Attributes:
+        makers: what makes them, in turns; none for evaluators that wait.
+        parents: how many of an island's best programs are varied.
+        answers: the most programs that one program's tuning tries.
+        hops: the most times that one program's solution is perturbed and improved.
+    """
+
+    makers: tuple[Maker, ...]
+    parents: Count
+    answers: Whole = Field(ge=10)
+    hops: Count

@@ -1,0 +1,163 @@
+"""Programs made for idle evaluators: recorded first, judged once, parents where they earn it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from filling import WANTED, Filling, open_evaluators, problem, settings
+from verdicts import evaluate
+
+from engine.core import INITIAL, Fill, Verdict
+from engine.fill import IdleEvaluators, open_idle
+
+ALL = settings("improvement", "tuning", "mutation")
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[IdleEvaluators]:
+    with open_evaluators() as evaluators:
+        yield evaluators
+
+
+@pytest.fixture
+def evaluators(opened: IdleEvaluators) -> IdleEvaluators:
+    drain(opened)
+    return opened
+
+
+def drain(evaluators: IdleEvaluators) -> None:
+    """Wait for what is out and forget it, as if its process had died."""
+    while evaluators.pool.in_flight:
+        evaluators.pool.completed(timeout=1.0)
+
+
+def test_every_maker_has_its_turn_and_every_fill_one_verdict(evaluators: IdleEvaluators) -> None:
+    run = Filling(evaluators, ALL)
+    run.until(judged=60)
+    assert {each.maker for each in run.fills} == {"improvement", "tuning", "mutation"}
+    assert [each.number for each in run.fills] == [*range(len(run.fills))]
+    subjects = Counter((each.KIND, each.subject) for each in run.events)
+    assert max(subjects.values()) == 1
+    assert len({each.program.key for each in run.fills}) == len(run.fills)
+    known: set[str] = {INITIAL}
+    for event in run.events:  # what a verdict is on was recorded before it, and its parent too
+        if isinstance(event, Fill):
+            assert event.parent in known
+            known.add(event.id)
+        elif isinstance(event, Verdict):
+            assert event.candidate in known
+
+
+def test_a_fill_that_beats_its_parent_and_all_before_it_becomes_a_parent(
+    evaluators: IdleEvaluators,
+) -> None:
+    run = Filling(evaluators, settings("tuning", "mutation"))
+    run.until(judged=150)
+    scores = {name: each.score for name, each in run.state.history.verdicts.items()}
+    bars: dict[str, float] = {}
+    expected = {INITIAL}
+    for event in run.events:
+        fill = run.state.history.fills.get(event.subject)
+        score = scores.get(event.subject)
+        if isinstance(event, Verdict) and fill is not None and score is not None:
+            bar = bars.get(fill.parent, scores[fill.parent])
+            assert bar is not None
+            if score > bar:
+                bars[fill.parent] = score
+                expected.add(fill.id)
+    assert len(expected) > 2
+    search = run.state.search
+    joined = {each.id for island in range(2) for each in search.best(island, most=1000)}
+    assert joined == expected
+
+
+def test_a_fill_that_no_prompt_has_room_for_counts_and_becomes_no_parent(
+    evaluators: IdleEvaluators,
+) -> None:
+    run = Filling(evaluators, settings("tuning"), fits=lambda program: False)
+    run.until(judged=80)
+    assert [each.id for each in run.state.search.best(0, most=9)] == [INITIAL]
+    initial = run.state.history.verdicts[INITIAL].score
+    best = run.state.history.best_score
+    assert best is not None and initial is not None and best > initial
+
+
+def test_a_run_that_goes_on_judges_what_was_out_and_doubles_nothing(
+    evaluators: IdleEvaluators,
+) -> None:
+    before = Filling(evaluators, ALL)
+    before.until(judged=40)
+    out = {each.id for each in before.fills} - set(before.state.history.verdicts)
+    drain(evaluators)
+    assert out
+    after = Filling(evaluators, ALL, events=before.events)
+    after.until(judged=before.judged + len(out) + 30)
+    assert out <= set(after.state.history.verdicts)
+    subjects = Counter((each.KIND, each.subject) for each in after.events)
+    assert max(subjects.values()) == 1
+    texts = Counter(each.program.key for each in after.fills)
+    assert max(texts.values()) == 1
+
+
+def test_improvements_find_a_solution_and_write_it_into_a_program(
+    evaluators: IdleEvaluators,
+) -> None:
+    run = Filling(evaluators, settings("improvement", **{"fill.hops": 40}))
+    run.until_quiet()
+    assert len(run.fills) <= 40
+    assert all(each.parent == INITIAL and not each.joins for each in run.fills)
+    assert [each.id for each in run.state.search.best(0, most=9)] == [INITIAL]
+    best = run.state.history.best
+    assert best is not None and best.score is not None
+    assert best.score > -0.15  # of -4.5 to begin with: each hop begins where the best one ended
+    program = run.state.history.program_of(best.candidate)
+    assert evaluate(evaluators.pool, program).score == best.score
+    names: dict[str, object] = {}
+    exec(program, names)  # our own text
+    found = names["run"]()  # type: ignore[operator]
+    assert -np.abs(found - WANTED).sum() == pytest.approx(best.score)
+
+
+def test_improvements_go_on_from_the_best_recorded_solution(evaluators: IdleEvaluators) -> None:
+    given = settings("improvement", **{"fill.hops": 30})
+    before = Filling(evaluators, given)
+    before.until(judged=15)
+    drain(evaluators)
+    best = before.state.history.best_score
+    after = Filling(evaluators, given, events=before.events)
+    after.until_quiet()
+    assert [each.sample for each in after.fills] == [*range(len(after.fills))]
+    later = [
+        after.state.history.verdicts[each.id].score for each in after.fills[len(before.fills) :]
+    ]
+    assert later
+    # Hops from the initial program would begin at -4.5, two away from where these begin.
+    assert best is not None and max(each for each in later if each is not None) > best - 1.0
+
+
+def test_a_program_whose_perturbation_fails_costs_its_hops_and_no_more(
+    evaluators: IdleEvaluators,
+) -> None:
+    run = Filling(evaluators, settings("improvement", **{"fill.hops": 5}))
+    broken = run.state.history.program_of(INITIAL).replace("(numbers + 0.1 ", "(undefined + 0.1 ")
+    first = run.events[1]
+    assert isinstance(first, Verdict)
+    run = Filling(
+        evaluators,
+        settings("improvement", **{"fill.hops": 5}),
+        events=[run.events[0], replace(first, program=broken)],
+    )
+    run.until_quiet()
+    assert len(run.fills) == 5
+    assert run.state.history.filled["improvement"].valid == 0
+
+
+@pytest.mark.parametrize("makers", [(), ("tuning",)])
+def test_where_time_may_be_the_score_nothing_fills(makers: tuple[str, ...]) -> None:
+    timed = replace(problem(), isolate_cases=bool(makers))
+    with open_idle(settings(*makers), timed, cores=[0]) as opened:
+        assert opened is None
