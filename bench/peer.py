@@ -37,6 +37,7 @@ class Peer:
 PEERS = {
     "openevolve": Peer(package=OPENEVOLVE, side="openevolve_run_side.py"),
     "adaevolve": Peer(package="skydiscover", side="adaevolve_run_side.py"),
+    "shinkaevolve": Peer(package="shinka-evolve", side="shinka_run_side.py"),
 }
 
 

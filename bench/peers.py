@@ -1,45 +1,53 @@
-"""Question: how many candidates an hour does this engine give, and how many do others' searches?
+"""Question: what do this engine's search and others' reach, and do, in the same seconds?
 
 Method: for each round, one search of each side in turn, in reversed order every other round, each
-with a cold model and an empty prefix cache and with the machine to itself, until ``candidates``
-programs were evaluated beside the initial one:
+with a cold model and an empty prefix cache and with the machine to itself, for the same wall
+``seconds``. A side that has run fewer than ``candidates`` programs in them is named in ``short``:
+its round says little, so take more seconds.
 
-- ``openevolve`` and ``adaevolve`` (SkyDiscover's): in their own environments (``bench.peer``), over
-  HTTP to vLLM's own server on this machine (``bench.serving``), with whole-program rewrites, the
-  problem's statement as the system message, the engine's ``max_tokens`` and else their defaults.
-  Each program that they evaluate is judged by the engine's sandbox (``bench.judge``).
+- ``openevolve``, ``adaevolve`` (SkyDiscover's) and ``shinkaevolve``: in their own environments
+  (``bench.peer``), over HTTP to vLLM's own server on this machine (``bench.serving``), with
+  whole-program rewrites, the problem's statement as the system message, the engine's
+  ``max_tokens`` and else their defaults. Each program that they evaluate is judged by the engine's
+  sandbox (``bench.judge``).
 - ``rewrite``: ``python -m engine.run`` with the operator ``rewrite`` alone: whole programs too.
-- ``default``: ``python -m engine.run`` with the model's own mix of operators.
+- ``default``: ``python -m engine.run`` with the model's own mix of operators, which with the
+  embedded model is infill: **another kind of work**, a place of a program and not the whole.
 
 All have the same weights, problem, ``max_model_len`` and memory for the prefix cache. The clock
-runs from the initial program's verdict, the model loaded by then, to the last candidate's: loading
-the model counts for nobody, and the server has answered a first request before.
+runs from the initial program's verdict, the model loaded by then: loading the model counts for
+nobody, and the server has answered a first request before.
 
-Figures of a side: ``candidates`` were run by an evaluator. The peers run whatever the model writes,
-prose included (OpenEvolve all but exact copies of the parent, which are no candidates then); this
-engine refuses what does not parse, is known, or reads an undefined name, before it is run. So there
-are two ways to count more alike: ``judged``, answers that came to a verdict, refusals included (the
-peers' candidates), and ``new``, programs that pass this engine's rules (its candidates;
-``refusals`` has the rest by reason). ``candidates_per_hour`` counts in the peers' favour.
-``completions`` are finished answers of the model; ``abandoned_calls`` are requests that a peer gave
-up waiting for, ``refused_calls`` those that the server refused.
+Figures of a side: ``best_at`` is the best score after an eighth, a quarter, half and all of the
+seconds, and ``steps`` every one that was the best, with when. ``candidates`` were run by an
+evaluator. The peers run whatever the model writes, prose included (OpenEvolve all but exact copies
+of the parent; ShinkaEvolve what has a fence, and it asks again up to three times for what has
+none); this engine refuses what does not parse, is known, or reads an undefined name, before it is
+run. So there are three ways to count more alike: ``completions``, finished answers of the model;
+``judged``, answers that came to a verdict, refusals included (the peers' candidates); and ``new``,
+programs that pass this engine's rules (its candidates; ``refusals`` has the rest by reason).
+``candidates_per_hour`` counts in the peers' favour. ``abandoned_calls`` are requests that a peer
+gave up waiting for, ``refused_calls`` those that the server refused.
 ``hit_rate`` is vLLM's own count. ``llm_seconds`` are the time in the engine's step, and for the
 peers from a request's arrival at the server to its last token (twice where two overlap).
-``ratios``: each engine side over the better of the peers, of the same round. Medians with lowest
-and highest over the rounds.
+``ratios``: each engine side over the better of the peers, of the same round; each says in words
+what it compares, with the tokens of an answer: all that were sampled over the finished ones.
+Medians with lowest and highest over the rounds.
 
 ``threads=auto`` leaves the server's threads to vLLM, which keeps a core for its scheduler; ``all``
 gives the model all cores, which is faster on a machine where nothing else runs, and far slower on
 one where something does. ``workers`` is OpenEvolve's ``parallel_evaluations``, whose default is 1;
-AdaEvolve makes one call after the other. ``settings`` are more settings for the engine's sides,
-separated by spaces. Finished searches are kept in ``out``, one JSON line each, and not run again.
+AdaEvolve makes one call after the other, and ShinkaEvolve sets its own. ``settings`` are more
+settings for the engine's sides, separated by spaces. Finished searches are kept in ``out``, one
+JSON line for each round and side, and not run again: a benchmark that was stopped goes on there.
 
 Does not cover models or machines other than this one, nor whether the better score is luck.
 
-Usage: python -m bench.peers [problem=signal] [candidates=24] [rounds=3] [seed=0]
-       [peers=openevolve,adaevolve] [engine=rewrite,default] [model=smollm2] [max_model_len=8192]
-       [threads=auto] [workers=1] [settings=...] [out=FILE]
-An empty ``peers=`` or ``engine=`` leaves those sides out. The last line printed is JSON.
+Usage: python -m bench.peers [problem=signal] [seconds=720] [candidates=24] [rounds=3] [seed=0]
+       [peers=openevolve,adaevolve,shinkaevolve] [engine=rewrite,default] [model=smollm2]
+       [max_model_len=8192] [threads=auto] [workers=1] [settings=...] [out=FILE]
+It takes rounds x sides x (seconds + about one minute). An empty ``peers=`` or ``engine=`` leaves
+those sides out. Before the last line there is a table; the last line printed is JSON.
 """
 
 from __future__ import annotations
@@ -60,15 +68,17 @@ from bench import peer
 from bench.guard import Guarded
 from bench.judge import Judge
 from bench.options import model_arguments, number, read_options
-from bench.rates import engine_figures, peer_figures, summed_up
+from bench.rates import engine_figures, peer_figures, summed_up, table
 from bench.serving import MODEL, THREADS, serve
 from engine import config
 from engine.core import UserError
 from engine.inference import find_weights, is_cpu_build
 from engine.problem import load_problem, shipped
+from engine.report.analysis.runs import read_runs
 
 DEFAULTS = {
     "problem": "signal",
+    "seconds": "720",
     "candidates": "24",
     "rounds": "3",
     "seed": "0",
@@ -89,9 +99,9 @@ OPERATORS = {
     ],
     "default": [],
 }
-_SILENT_SECONDS = 900.0  # without a verdict, after which a peer is given up
-_ENGINE_SECONDS = 6 * 3600.0
-_ENDLESS = 1_000_000  # iterations; the search is ended when it has its candidates
+_FIRST_SECONDS = 300.0  # until the initial program's verdict, after which a side is given up
+_START_SECONDS = 600.0  # of this engine beside its search, at most
+_ENDLESS = 1_000_000  # iterations; the search is ended when its time is up
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +111,7 @@ class Case:
     side: str
     seed: int
     problem: str
-    candidates: int
+    seconds: float
     model: str
     max_model_len: int
     threads: str
@@ -113,7 +123,7 @@ def run_peer(case: Case, *, scratch: Path) -> dict[str, Any]:
     """Return the figures of a peer's search.
 
     Raises:
-        UserError: it ends early, or evaluates nothing for long.
+        UserError: it ends early, or does not begin.
     """
     problem = load_problem(Path(shipped()[case.problem]))
     model = config.resolve(_model_arguments(case)).model
@@ -140,10 +150,9 @@ def run_peer(case: Case, *, scratch: Path) -> dict[str, Any]:
         )
         before = server.counters()
         with peer.search(other, python, request, folder=scratch) as process:
-            _await(judge, process, case.candidates + 1)
+            _await(judge, process, case.seconds)
             counted = server.counters().since(before)
-        judged = judge.judged()[: case.candidates + 1]
-    return peer_figures(judged, counted, problem)
+    return peer_figures(judge.judged(), counted, problem, seconds=case.seconds)
 
 
 def run_engine(case: Case, *, scratch: Path) -> dict[str, Any]:
@@ -155,7 +164,7 @@ def run_engine(case: Case, *, scratch: Path) -> dict[str, Any]:
     arguments = [
         *_model_arguments(case),
         *(f"problem={case.problem}", f"seed={case.seed}"),
-        *(f"budget.candidates={case.candidates}", "budget.seconds=null"),
+        *("budget.candidates=null", f"budget.seconds={case.seconds}"),
         *(f"runs={scratch}", "name=run"),
         *OPERATORS[case.side],
         *case.settings.split(),
@@ -167,12 +176,16 @@ def run_engine(case: Case, *, scratch: Path) -> dict[str, Any]:
         log=scratch / "engine.log",
     ) as process:
         try:
-            code = process.wait(seconds=_ENGINE_SECONDS)
+            code = process.wait(seconds=case.seconds + _START_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise UserError(f"the run takes longer than {_ENGINE_SECONDS:.0f} s") from error
+            raise UserError(f"the run takes far longer than {case.seconds:.0f} s") from error
         if code != 0:
             raise UserError(f"the run of {case.side} failed: {process.said()}")
-    return engine_figures(json.loads((scratch / "run" / "summary.json").read_text()))
+    folder = scratch / "run"
+    (record,) = read_runs([folder])
+    steps = [(record.totals[name]["seconds"], score) for name, score in record.bests.items()]
+    summary = json.loads((folder / "summary.json").read_text())
+    return engine_figures(summary, steps=steps, seconds=case.seconds)
 
 
 def _model_arguments(case: Case) -> list[str]:
@@ -182,22 +195,25 @@ def _model_arguments(case: Case) -> list[str]:
     return [*model, f"model.max_model_len={case.max_model_len}", *formats]
 
 
-def _await(judge: Judge, process: Guarded, count: int) -> None:
-    """Wait until a peer has had ``count`` programs judged.
+def _await(judge: Judge, process: Guarded, seconds: float) -> None:
+    """Wait until ``seconds`` have passed since a peer had its initial program judged.
 
     Raises:
         UserError: it ended before, or has had none judged for long.
     """
-    judged, since = 0, time.monotonic()
-    while not judge.wait(count, seconds=1.0):
+    ends = time.monotonic() + _FIRST_SECONDS
+    begun = False
+    while time.monotonic() < ends:
         if process.exit_code is not None:
             raise UserError(f"the peer ended early: {process.said()}")
-        if len(judge.judged()) > judged:
-            judged, since = len(judge.judged()), time.monotonic()
-        elif time.monotonic() - since > _SILENT_SECONDS:
-            raise UserError(
-                f"the peer has evaluated nothing for {_SILENT_SECONDS:.0f} s: {process.said()}"
-            )
+        if begun:
+            time.sleep(min(1.0, max(0.0, ends - time.monotonic())))
+        elif judge.wait(1, seconds=1.0):
+            begun, ends = True, judge.judged()[0].at + seconds
+    if not begun:
+        raise UserError(
+            f"the peer has evaluated nothing for {_FIRST_SECONDS:.0f} s: {process.said()}"
+        )
 
 
 def _sides(options: Mapping[str, str]) -> list[str]:
@@ -210,6 +226,14 @@ def _sides(options: Mapping[str, str]) -> list[str]:
     if not sides:
         raise UserError("peers= and engine= name no side")
     return sides
+
+
+def _works(options: Mapping[str, str]) -> dict[str, str]:
+    """Return in words what each side of the engine asks the model for."""
+    arguments = [*model_arguments(options), *options["settings"].split()]
+    mix = config.resolve(arguments).search.operators
+    names = " and ".join(name for name, weight in mix.items() if weight)
+    return {"rewrite": "whole rewrites", "default": f"default, {names}"}
 
 
 def _run(case: Case) -> dict[str, Any]:
@@ -228,8 +252,10 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"threads={options['threads']} must be one of {', '.join(THREADS)}")
     common: dict[str, Any] = {
         **{key: options[key] for key in ("problem", "model", "threads", "settings")},
-        **{key: int(number(options, key)) for key in ("candidates", "max_model_len", "workers")},
+        **{key: int(number(options, key)) for key in ("max_model_len", "workers")},
+        "seconds": number(options, "seconds"),
     }
+    least = int(number(options, "candidates"))
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = out.read_text().splitlines() if out.exists() else []
@@ -246,7 +272,10 @@ def main(arguments: list[str]) -> None:
                     file.write(json.dumps({"case": asdict(case), "figures": seen[side]}) + "\n")
             print(f"round {turn}, {side}: {json.dumps(seen[side])}", flush=True)
         rounds.append({side: seen[side] for side in sides})
-    print(json.dumps({"options": options, **summed_up(rounds, peers=peer.PEERS)}))
+    works = dict.fromkeys(peer.PEERS, "whole rewrites") | _works(options)
+    result = summed_up(rounds, peers=peer.PEERS, works=works, least=least)
+    print(table(result))
+    print(json.dumps({"options": options, **result}))
 
 
 if __name__ == "__main__":

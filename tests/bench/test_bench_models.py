@@ -124,6 +124,6 @@ def test_runs_of_their_own_get_the_model(
     assert set(model_arguments({"model": model})) <= set(given[0])
     case = peers.Case(
         **{"side": "rewrite", "seed": 0, "problem": "signal", "model": model, "threads": "1"},
-        **{"settings": "", "candidates": 1, "max_model_len": 8192, "workers": 1},
+        **{"settings": "", "seconds": 1.0, "max_model_len": 8192, "workers": 1},
     )
     assert set(model_arguments({"model": model})) <= set(peers._model_arguments(case))

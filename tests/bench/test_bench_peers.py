@@ -3,6 +3,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from multiprocessing.connection import Client
@@ -20,6 +22,7 @@ from engine.core import Evaluation, Failure, Problem, Refusal, UserError
 from engine.problem import load_problem, shipped
 
 INITIAL = "x = 1\n"
+FILES = ("metrics", "correct")  # that ShinkaEvolve reads
 SCRAPED = """\
 # TYPE vllm:prefix_cache_queries_total counter
 vllm:prefix_cache_queries_total{engine="0",model_name="model"} 4164.0
@@ -129,7 +132,8 @@ def test_a_peers_figures_are_those_worked_out_by_hand() -> None:
     judged = _judged("y = 2", "y = 2", "no program", "y = 4")
     judged[1] = Judged(at=10.0, program="y = 2", evaluation=_valid(0.4))
     judged[4] = Judged(at=40.0, program="y = 4", evaluation=_valid(0.6))
-    figures = rates.peer_figures(judged, COUNTED, _problem("signal"))
+    later = Judged(at=40.1, program="y = 5", evaluation=_valid(0.9))  # after the time was up
+    figures = rates.peer_figures([*judged, later], COUNTED, _problem("signal"), seconds=40.0)
     expected = {
         "candidates": 4,
         "new": 2,
@@ -145,6 +149,9 @@ def test_a_peers_figures_are_those_worked_out_by_hand() -> None:
         "refusals": {"duplicate": 1, "unparsed": 1},
         "abandoned_calls": 5,
         "refused_calls": 2,
+        "completions_per_hour": 360.0,
+        "steps": [(0.0, 0.5), (40.0, 0.6)],
+        "best_at": [0.5, 0.5, 0.5, 0.6],
         "best_score": 0.6,
     }
     assert {name: figures[name] for name in expected} == expected
@@ -152,8 +159,14 @@ def test_a_peers_figures_are_those_worked_out_by_hand() -> None:
 
 def test_the_best_score_of_a_minimised_problem_is_the_smallest() -> None:
     judged = _judged("y = 2", evaluation=_valid(0.4))
-    assert rates.peer_figures(judged, COUNTED, _problem("first_autocorr"))["best_score"] == 0.4
-    assert rates.peer_figures(judged, COUNTED, _problem("signal"))["best_score"] == 0.5
+    for problem, best in (("first_autocorr", 0.4), ("signal", 0.5)):
+        figures = rates.peer_figures(judged, COUNTED, _problem(problem), seconds=80.0)
+        assert (figures["best_score"], figures["best_at"][0]) == (best, best)
+
+
+def test_a_peer_without_a_candidate_has_its_first_score() -> None:
+    figures = rates.peer_figures(_judged(), COUNTED, _problem("signal"), seconds=60.0)
+    assert (figures["candidates"], figures["best_at"]) == (0, [0.5] * 4)
 
 
 def test_an_engines_figures_are_its_summarys() -> None:
@@ -167,42 +180,75 @@ def test_an_engines_figures_are_its_summarys() -> None:
         "refused": {"unparsed": 10, "budget": 2},
         "prompt_tokens": 100,
         "generated_tokens": 50,
-        "best_score": 0.6,
     }
-    figures = rates.engine_figures(summary)
+    steps = [(0.1, 0.5), (2.0, 0.6), (12.5, 0.7)]  # the last came when the time was up
+    figures = rates.engine_figures(summary, steps=steps, seconds=12.0)
     assert figures["candidates_per_hour"] == figures["new_per_hour"] == 1800.0
     assert figures["judged_per_hour"] == 4800.0
     assert figures["llm_seconds_per_candidate"] == 1.5
     assert figures["refusals"] == {"unparsed": 10, "budget": 2}
+    assert figures["best_at"] == [0.5, 0.6, 0.6, 0.6]
+    late = rates.engine_figures({**summary, "wall_seconds": 14.4}, steps=steps, seconds=12.0)
+    assert late["candidates_per_hour"] == 1500.0  # of the time until the last one was there
 
 
-def _round(openevolve: float, adaevolve: float, rewrite: float) -> dict[str, dict[str, object]]:
+def _round(
+    openevolve: float, adaevolve: float, rewrite: float, *, tokens: int = 300
+) -> dict[str, dict[str, object]]:
     sides = {"openevolve": openevolve, "adaevolve": adaevolve, "rewrite": rewrite}
     return {
-        side: {**dict.fromkeys(rates.COMPARED, rate), "refusals": {"unparsed": 1}}
+        side: {
+            **dict.fromkeys(rates.COMPARED, rate),
+            **{"candidates": 24, "completions": 10, "generated_tokens": 10 * tokens},
+            **{"best_at": [0.1, 0.2, 0.3, 0.4], "refusals": {"unparsed": 1}},
+        }
         for side, rate in sides.items()
     }
 
 
-def _summed_up(rounds: list[dict[str, dict[str, object]]]) -> dict[str, Any]:
-    return rates.summed_up(rounds, peers=peer.PEERS)
+def _summed_up(rounds: list[dict[str, dict[str, object]]], *, least: int = 24) -> dict[str, Any]:
+    works = dict.fromkeys((*peer.PEERS, "rewrite"), "whole rewrites") | {"default": "infill"}
+    return rates.summed_up(rounds, peers=peer.PEERS, works=works, least=least)
 
 
 def test_ratios_are_to_the_better_peer_of_each_round() -> None:
-    result = rates.summed_up(
-        [_round(100, 50, 800), _round(50, 80, 800), _round(40, 50, 600)], peers=peer.PEERS
-    )
+    result = _summed_up([_round(100, 50, 800), _round(50, 80, 800), _round(40, 50, 600)])
     expected = {"median": 10.0, "low": 8.0, "high": 12.0}
-    assert result["ratios"] == {"rewrite": dict.fromkeys(rates.COMPARED, expected)}
+    assert [each["figure"] for each in result["ratios"]] == [*rates.COMPARED]
+    for each in result["ratios"]:
+        assert {name: each[name] for name in expected} == expected
+        assert "NOT" not in each["says"]
     assert result["sides"]["openevolve"]["new_per_hour"] == {"median": 50, "low": 40, "high": 100}
     assert result["sides"]["rewrite"]["refusals"] == {"unparsed": 3}
 
 
 def test_there_is_no_ratio_to_nothing() -> None:
     result = _summed_up([_round(100, 50, 800), _round(0, 0, 800)])
-    assert result["ratios"] == {"rewrite": {}}
+    assert result["ratios"] == []
     alone = {"rewrite": _round(0, 0, 800)["rewrite"]}
-    assert _summed_up([alone])["ratios"] == {}
+    assert _summed_up([alone])["ratios"] == []
+
+
+def test_a_ratio_says_in_the_same_breath_that_the_work_is_another() -> None:
+    one = _round(100, 50, 0)
+    infill = {"default": _round(0, 0, 16600, tokens=12)["rewrite"]}
+    result = _summed_up([{**one, **infill}])
+    of_default = [each for each in result["ratios"] if each["side"] == "default"]
+    assert len(of_default) == len(rates.COMPARED)
+    for each in of_default:
+        assert "infill (12 tokens an answer)" in each["says"]
+        assert "whole rewrites (300 tokens an answer)" in each["says"]
+        assert each["says"].endswith("NOT the same work")
+        assert f"166.0 times (166.0 to 166.0) the {each['says']}" in rates.table(result)
+
+
+def test_searches_of_too_few_candidates_are_named() -> None:
+    rounds = [_round(100, 50, 800), _round(100, 50, 800)]
+    assert _summed_up(rounds)["short"] == {}
+    rounds[1]["adaevolve"]["candidates"] = 7
+    result = _summed_up(rounds)
+    assert result["short"] == {"adaevolve": [24, 7]}
+    assert "too few candidates of adaevolve: [24, 7]" in rates.table(result)
 
 
 @pytest.mark.parametrize(
@@ -215,6 +261,7 @@ def test_there_is_no_ratio_to_nothing() -> None:
         ["threads=2"],
         ["rounds=0"],
         ["candidates=few"],
+        ["seconds=long"],
     ],
 )
 def test_bad_options_are_refused_before_anything_runs(arguments: list[str], tmp_path: Path) -> None:
@@ -230,7 +277,7 @@ def test_finished_searches_are_not_run_again(
         "side": "adaevolve",
         "seed": 3,
         "problem": "signal",
-        "candidates": 5,
+        "seconds": 60.0,
         "model": "smollm2",
         "max_model_len": 8192,
         "threads": "auto",
@@ -240,10 +287,11 @@ def test_finished_searches_are_not_run_again(
     figures = _round(0, 7, 0)["adaevolve"]
     out = tmp_path / "out"
     out.write_text(json.dumps({"case": case, "figures": figures}) + "\n")
-    arguments = ["rounds=1", "seed=3", "candidates=5", "peers=adaevolve", "engine=", f"out={out}"]
+    arguments = ["rounds=1", "seed=3", "seconds=60", "peers=adaevolve", "engine=", f"out={out}"]
     peers.main(arguments)
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result["sides"]["adaevolve"]["new_per_hour"]["median"] == 7
+    assert result["short"] == {}
     assert len(out.read_text().splitlines()) == 1
 
 
@@ -256,10 +304,12 @@ def test_the_locks_agree_where_both_need_a_package() -> None:
         locks.append(dict(line.split(" ; ")[0].split("==") for line in lines))
         assert each.package in locks[-1]
         assert (peer.ROOT / "bench" / each.side).is_file()
-    first, second = locks
+    first, second, third = locks
     assert {name: first[name] for name in first.keys() & second.keys()} == {
         name: second[name] for name in first.keys() & second.keys()
     }
+    # A part of ShinkaEvolve's wants older clients of OpenAI's, and one package two versions of it.
+    assert all(first[name] == third[name] for name in ("numpy", "scipy"))
 
 
 @pytest.fixture(scope="module")
@@ -337,3 +387,20 @@ def test_a_search_that_hangs_up_or_sends_no_text_harms_nothing(
         client.send_bytes(CONVOLUTION.encode())  # ended before the answer
     assert float(str(_evaluate(module, folder, CONVOLUTION)["combined_score"])) > 0
     assert len(judge_.judged()) == before + 2
+
+
+def test_shinkaevolve_gets_a_verdict_in_files(judge: tuple[Judge, ModuleType, Path]) -> None:
+    _, module, folder = judge
+    program = folder / "main.py"
+    verdicts = {}
+    for name, text in (("good", CONVOLUTION), ("bad", "def run_signal_processing(")):
+        program.write_text(text)
+        command = [sys.executable, str(module.__file__), "--program_path", str(program)]
+        subprocess.run([*command, "--results_dir", str(folder / name)], check=True)
+        found = [json.loads((folder / name / f"{each}.json").read_text()) for each in FILES]
+        verdicts[name] = found
+    (good, correct), (bad, wrong) = verdicts["good"], verdicts["bad"]
+    assert good["combined_score"] == bare.evaluate(_problem("signal"), CONVOLUTION)
+    assert correct == {"correct": True, "error": None}
+    assert bad["combined_score"] == 0.0
+    assert wrong["correct"] is False and wrong["error"]
