@@ -7,8 +7,8 @@ overlap; touching is allowed:
     r_i <= w_i = min(x_i, y_i, 1 - x_i, 1 - y_i),        r_i + r_j <= d_ij        (1)
 
 with d_ij the distance of the centres. `excess` measures in float64 by how much (1) fails, and is
-compiled. `exact_packing` works on the integers behind the floats, rounds nothing, and is Python:
-compiled code has no integers of that length. Does not cover finding packings.
+compiled. `exact_packing` works on the integers behind the floats and rounds nothing
+(``native/packing.cpp``). Both run without the GIL. Does not cover finding packings.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import _native
 from kernels.jit import jit
 
 Floats = NDArray[np.float64]
@@ -75,7 +76,7 @@ def exact_packing(centers: Floats, radii: Floats) -> Packing:
 
     over all i and j; the last term covers a pair of which the smaller circle vanishes. Every
     float is an integer over a common power of two B >= 2^96. For integers, r_i + r_j <= d_ij is
-    the same as r_i + r_j <= floor(d_ij), and `math.isqrt` gives that floor exactly. So s is the
+    the same as r_i + r_j <= floor(d_ij), and Newton's steps give that floor exactly. So s is the
     smallest multiple of 1/B that is valid: at most 1.3e-29 above the smallest real one.
 
     Raises:
@@ -88,32 +89,22 @@ def exact_packing(centers: Floats, radii: Floats) -> Packing:
             f"{centers.shape} and {radii.shape}"
         )
     _check(centers, radii)
-    *coordinates, unit = _integers([*centers.ravel().tolist(), *radii.tolist()])
-    n = radii.size
-    x, y, r = coordinates[0 : 2 * n : 2], coordinates[1 : 2 * n : 2], coordinates[2 * n :]
-    shrink = 0
-    for i in range(n):
-        shrink = max(shrink, r[i] - min(x[i], y[i], unit - x[i], unit - y[i]))
-        for j in range(i):
-            distance = math.isqrt((x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2)
-            half = -((distance - r[i] - r[j]) // 2)  # rounded up
-            shrink = max(shrink, half, max(r[i], r[j]) - distance)
-    total = sum(max(0, radius - shrink) for radius in r)
-    return Packing(shrink=Fraction(shrink, unit), radii_sum=Fraction(total, unit))
+    shrink, radii_sum, bits = _native.verify_packing(
+        centers=centers.ravel().tolist(), radii=radii.tolist(), grid_bits=GRID_BITS
+    )
+    unit = 1 << bits
+    return Packing(shrink=Fraction(shrink, unit), radii_sum=Fraction(radii_sum, unit))
 
 
 def _check(centers: Floats, radii: Floats) -> None:
     if not (np.isfinite(centers).all() and np.isfinite(radii).all()):
         raise ValueError("centers or radii hold a value that is not finite")
-    for i, ((x, y), radius) in enumerate(zip(centers.tolist(), radii.tolist(), strict=True)):
-        if radius < 0:
-            raise ValueError(f"circle {i} has a negative radius, {radius:.6g}")
-        if not (0 <= x <= 1 and 0 <= y <= 1):
-            raise ValueError(f"circle {i} has its center ({x:.6g}, {y:.6g}) outside the square")
-
-
-def _integers(values: list[float]) -> list[int]:
-    """Return ``values`` and, last, 1 in units of the finest of their binary places, or 2^-96."""
-    ratios = [value.as_integer_ratio() for value in values]
-    unit = max(1 << GRID_BITS, *(denominator for _, denominator in ratios))
-    return [numerator * (unit // denominator) for numerator, denominator in ratios] + [unit]
+    outside = ((centers < 0) | (centers > 1)).any(axis=1)
+    faulty = np.flatnonzero(outside | (radii < 0))
+    if not faulty.size:
+        return
+    i = int(faulty[0])
+    (x, y), radius = centers[i].tolist(), float(radii[i])
+    if radius < 0:
+        raise ValueError(f"circle {i} has a negative radius, {radius:.6g}")
+    raise ValueError(f"circle {i} has its center ({x:.6g}, {y:.6g}) outside the square")

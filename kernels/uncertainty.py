@@ -12,10 +12,9 @@ C_4 <= r_max^2 / (2 pi), with r_max the largest r > 0 at which P changes its sig
 the sign that makes it positive for large x (AlphaEvolve, "Mathematical exploration and discovery at
 scale", 2025, appendix B.4).
 
-P(x) / x^2 is worked on as a polynomial in y = x^2 with integer coefficients, lowest power first.
-Nothing is rounded: the floats that define P are rationals, and signs are those of integers. The
-search for the last sign change is in ``kernels.uncertainty_roots``. Does not cover finding
-coefficients.
+P(x) / x^2 is worked on as a polynomial in y = x^2 with integer coefficients, without the GIL
+(``native/sign_changes.cpp``). Nothing is rounded: the floats that define P are rationals, and signs
+are those of integers. Does not cover finding coefficients.
 """
 
 from __future__ import annotations
@@ -24,17 +23,20 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from kernels.uncertainty_roots import Polynomial, largest_root, primitive, sign_changing_part
+from kernels import _native
 
 MAX_COEFFICIENTS = 32
 """More are refused: the work and the numbers grow fast with them."""
+
+BITS: int = _native.ROOT_BITS
+"""Sign changes are located to a relative 2^-BITS."""
 
 
 def sign_uncertainty(coefficients: Sequence[float]) -> tuple[Fraction, Fraction]:
     """Return upper bounds on r_max^2 and on r_max^2 / (2 pi), for c_0 .. c_(m-1), m >= 1.
 
-    The bounds exceed the exact values by a relative 2^-80 and 4e-17 (the float nearest to pi is
-    below pi). Where P changes its sign twice, or almost does, within a relative 2^-80, the
+    The bounds exceed the exact values by a relative 2^-BITS and 4e-17 (the float nearest to pi is
+    below pi). Where P changes its sign twice, or almost does, within a relative 2^-BITS, the
     larger place counts as a sign change; a root of exactly even multiplicity never does.
 
     Raises:
@@ -47,44 +49,33 @@ def sign_uncertainty(coefficients: Sequence[float]) -> tuple[Fraction, Fraction]
         )
     if not all(math.isfinite(c) for c in coefficients):
         raise ValueError("Expected finite coefficients, but one is not")
-    polynomial = quotient(coefficients)
-    if not polynomial:
-        raise ValueError("P is zero: with P(0) = 0 the coefficients cancel")
     # P has a sign change: f >= 0 would make f^(0), the integral of f, positive; but f^ = f, and
     # f(0) = 0.
-    square = largest_root(sign_changing_part(polynomial))
+    place = _native.hermite_sign_change(list(coefficients))
+    if place is None:
+        raise ValueError("P is zero: with P(0) = 0 the coefficients cancel")
+    square = _fraction(*place)
     return square, square / (2 * Fraction(math.pi))
 
 
-def quotient(coefficients: Sequence[float]) -> Polynomial:
-    """Return a multiple of P(x) / x^2, positive for large x, in powers of x^2; [] where P = 0.
+def last_sign_change(polynomial: Sequence[int]) -> Fraction:
+    """Return an upper bound on the largest y > 0 at which the polynomial changes its sign.
 
-    The common divisor of the coefficients is 1.
+    It is at most a relative 2^-BITS above that place, or above one of an almost double root.
+
+    Args:
+        polynomial: coefficients, the lowest power first, at least two; the last one is above 0.
+
+    Raises:
+        ValueError: the polynomial is none such, there is no such place, or the bound on it is above
+            2^64.
     """
-    m = len(coefficients)
-    ratios = [value.as_integer_ratio() for value in coefficients]
-    unit = max(denominator for _, denominator in ratios)  # all are powers of two
-    scaled = [numerator * (unit // denominator) for numerator, denominator in ratios]
-    basis = [hermite(4 * k) for k in range(m + 1)]
-    # c_m = -(sum of c_k H_4k(0)) / H_4m(0); all times H_4m(0), to stay with integers.
-    last = -sum(c * h[0] for c, h in zip(scaled, basis[:-1], strict=True))
-    weights = [c * basis[m][0] for c in scaled] + [last]
-    total = [0] * (2 * m + 1)
-    for weight, h in zip(weights, basis, strict=True):
-        for power, value in enumerate(h):
-            total[power] += weight * value
-    return primitive(total[1:])
+    if len(polynomial) < 2 or polynomial[-1] <= 0:
+        raise ValueError("Expected a polynomial of degree 1 or more with a last coefficient > 0")
+    return _fraction(*_native.last_sign_change(list(polynomial)))
 
 
-def hermite(n: int) -> Polynomial:
-    """Return H_n for even n, in powers of y = x^2: n/2 + 1 integers.
-
-    H_n(x) = n! sum over j of (-1)^j (2x)^(n - 2j) / (j! (n - 2j)!)    (DLMF 18.5.13)
-    """
-    return [
-        (-1) ** (n // 2 - i)
-        * math.factorial(n)
-        * 4**i
-        // (math.factorial(n // 2 - i) * math.factorial(2 * i))
-        for i in range(n // 2 + 1)
-    ]
+def _fraction(whole: int, exponent: int) -> Fraction:
+    if exponent >= 0:
+        return Fraction(whole << exponent)
+    return Fraction(whole, 1 << -exponent)

@@ -9,7 +9,8 @@ A line of ``problem.yaml`` that begins with ``target:`` is left out: the target 
 is worth to a learner, and no score, so a run goes on when its problem gets another one.
 
 Does not cover: names of modules that are made at run time (``importlib.import_module``), the
-engine, and other libraries.
+engine, other libraries, and what is compiled of ``native/``, whose numbers are exact and tested to
+be those of the Python that they took the place of.
 """
 
 import ast
@@ -68,7 +69,7 @@ def _imported_modules(folder: Path) -> dict[str, Path]:
     """Return the source of each module that the evaluator imports, by its dotted name."""
     roots = {_OWN: folder}
     for package in PROJECT:
-        roots[package] = Path(next(iter(importlib.import_module(package).__path__)))
+        roots[package] = _sources_of(importlib.import_module(package).__path__)
     found: dict[str, Path] = {}
     waiting = [f"{_OWN}.evaluator"]
     while waiting:
@@ -78,6 +79,11 @@ def _imported_modules(folder: Path) -> dict[str, Path]:
             found[name] = path
             waiting += _imports(name, path)
     return found
+
+
+def _sources_of(folders: Iterable[str]) -> Path:
+    """Return the folder of a package that has its sources: what is compiled may have another."""
+    return next(path for path in map(Path, folders) if (path / "__init__.py").is_file())
 
 
 def _source(name: str, roots: Mapping[str, Path]) -> Path | None:

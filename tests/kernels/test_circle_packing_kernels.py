@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels import circle_packing, circle_packing_reference
-from kernels.circle_packing import GRID_BITS, Floats, exact_packing
+from kernels.circle_packing import GRID_BITS, Floats, Packing, exact_packing
 
 
 def packing(*circles: tuple[float, float, float]) -> tuple[Floats, Floats]:
@@ -124,3 +125,83 @@ def test_shapes_are_checked() -> None:
         exact_packing(np.zeros((3, 2)), np.zeros(2))
     with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
         circle_packing.excess(np.zeros((2, 2)), np.zeros(3))
+
+
+UNIT_FLOATS = [0.0, 1.0, 0.5, 0.25, 5e-324, 2.0**-1022, 2.0**-60, 1 - 2.0**-53, 0.1]
+RADII = [0.0, 5e-324, 2.0**-1022, 2.0**-60, 0.25, 0.5, 1.0, 1e300, 1.7e308]
+NO_NUMBERS = [math.nan, math.inf, -math.inf]
+
+
+def touching(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
+    """Return equal circles in rows, touching each other and the walls, nudged by a few ulps."""
+    radius = 1.0 / (2 * count)
+    places = (np.arange(count) * 2 + 1) * radius
+    centers = np.column_stack([places, np.full(count, rng.choice([radius, 0.5, 1 - radius]))])
+    radii = np.full(count, radius)
+    for array in (centers, radii):
+        steps = rng.integers(-2, 3, array.shape)
+        array += steps * np.spacing(array) * (rng.random() < 0.7)
+    return centers, radii
+
+
+def leaning(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
+    """Return random circles, each so large that it touches a wall or its neighbour, nearly."""
+    centers = rng.random((count, 2))
+    walls = np.minimum(centers, 1 - centers).min(axis=1)
+    distances = np.hypot(*(centers[:, None] - centers[None]).transpose(2, 0, 1))
+    distances[np.diag_indices(count)] = np.inf
+    radii = np.minimum(walls, distances.min(axis=1, initial=1.0) / 2)
+    return centers, radii + rng.integers(-2, rng.choice([1, 3]), count) * np.spacing(radii)
+
+
+def hostile_packing(rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return 1 to 6 circles of a random kind, a few of them no packing at all."""
+    count = int(rng.integers(1, 7))
+    kind = rng.integers(7)
+    if kind == 0:
+        return touching(rng, count)
+    if kind <= 2:
+        return leaning(rng, count)
+    if kind == 3:  # rim cases together: equal centres, subnormal and huge values
+        return rng.choice(UNIT_FLOATS, (count, 2)), rng.choice(RADII, count)
+    centers, radii = rng.random((count, 2)), rng.random(count) / count
+    if kind == 4:
+        centers *= 10.0 ** rng.integers(-330, 1, (count, 2))
+        radii *= 10.0 ** rng.integers(-330, 300, count)
+    if kind == 5:
+        centers[rng.integers(count)] = centers[0]
+        array = centers if rng.random() < 0.5 else radii
+        array.flat[rng.integers(array.size)] = rng.choice(
+            [*NO_NUMBERS, *UNIT_FLOATS, -5e-324, -1.0]
+        )
+    return centers, radii
+
+
+def outcome(
+    compute: Callable[[Floats, Floats], Packing], centers: Floats, radii: Floats
+) -> Packing | str:
+    """Return the exact packing or what was wrong."""
+    try:
+        return compute(centers, radii)
+    except ValueError as error:
+        return str(error)
+
+
+def test_ten_thousand_hostile_packings_give_the_references_numbers() -> None:
+    rng = np.random.default_rng(0)
+    kinds = {"refused": 0, "shrunk": 0, "valid": 0}
+    for _ in range(10_000):
+        centers, radii = hostile_packing(rng)
+        found = outcome(exact_packing, centers, radii)
+        expected = outcome(circle_packing_reference.exact_packing, centers, radii)
+        assert found == expected, (centers.tolist(), radii.tolist())
+        kinds["refused" if isinstance(found, str) else "shrunk" if found.shrink else "valid"] += 1
+    assert min(kinds.values()) > 400, kinds
+
+
+def test_packings_of_26_circles_give_the_references_numbers() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        for centers, radii in (leaning(rng, 26), (rng.random((26, 2)), rng.random(26))):
+            expected = circle_packing_reference.exact_packing(centers, radii)
+            assert exact_packing(centers, radii) == expected

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import hermite as numpy_hermite
 from numpy.polynomial import polynomial as numpy_polynomial
 
 from kernels import uncertainty_reference
-from kernels.uncertainty import MAX_COEFFICIENTS, hermite, quotient, sign_uncertainty
-from kernels.uncertainty_roots import BITS, Polynomial, largest_root, sign_changing_part
+from kernels.uncertainty import BITS, MAX_COEFFICIENTS, last_sign_change, sign_uncertainty
+from kernels.uncertainty_reference import hermite, quotient
+from kernels.uncertainty_roots_reference import Polynomial, largest_root, sign_changing_part
 
 
 def product(roots: list[tuple[int, int]], *factors: Polynomial) -> Polynomial:
@@ -29,8 +31,11 @@ def product(roots: list[tuple[int, int]], *factors: Polynomial) -> Polynomial:
     return [int(value) for value in result]
 
 
-def last_sign_change(polynomial: Polynomial) -> Fraction:
-    return largest_root(sign_changing_part(polynomial))
+def agreed(polynomial: Polynomial) -> Fraction:
+    """Return the last sign change, for which the reference has the same number."""
+    found = last_sign_change(polynomial)
+    assert found == largest_root(sign_changing_part(polynomial))
+    return found
 
 
 @pytest.mark.parametrize("n", [0, 4, 8, 12, 24])
@@ -73,11 +78,11 @@ def test_the_bound_is_above_the_exact_value() -> None:
 def test_agrees_with_the_reference(weights: list[int]) -> None:
     coefficients = [weight / hermite(4 * k)[0] for k, weight in enumerate(weights)]
     assume(sum(weights) != 0)
-    roots = uncertainty_reference.polynomial(coefficients).roots()
+    roots = uncertainty_reference.rounded_polynomial(coefficients).roots()
     far = [abs(a - b) for a, b in itertools.combinations(roots[np.abs(roots) > 1e-3], 2)]
     assume(min(far) > 1e-2)  # the reference can't tell two near roots from a double one
     square, bound = sign_uncertainty(coefficients)
-    expected = uncertainty_reference.sign_uncertainty(coefficients)
+    expected = uncertainty_reference.rounded_sign_uncertainty(coefficients)
     assert (float(square), float(bound)) == pytest.approx(expected, rel=1e-5)
 
 
@@ -111,7 +116,7 @@ def test_scaling_changes_nothing(coefficients: list[float], exponent: int) -> No
     ],
 )
 def test_the_last_sign_change(polynomial: Polynomial, expected: int) -> None:
-    square = last_sign_change(polynomial)
+    square = agreed(polynomial)
     assert expected <= square <= expected * (1 + Fraction(1, 2**BITS))
 
 
@@ -120,21 +125,30 @@ def test_two_roots_a_hair_apart_are_told_from_none() -> None:
     squared = [4, -4, 1]
     near = [value * 10**30 for value in squared]
     split = product([(1, 1)], [near[0] - 1, *near[1:]])
-    assert 2 < last_sign_change(split) < 2 + Fraction(2, 10**15)
+    assert 2 < agreed(split) < 2 + Fraction(2, 10**15)
     apart = product([(1, 1)], [near[0] + 1, *near[1:]])
-    assert last_sign_change(apart) == 1
+    assert agreed(apart) == 1
 
 
 def test_what_is_nearer_than_the_resolution_counts_as_a_sign_change() -> None:
     near = [100 * 2**400 + 1, -60 * 2**400, 9 * 2**400]  # (3 y - 10)^2 and a little: complex
     root = Fraction(10, 3)
-    assert 0 <= last_sign_change(product([(1, 1)], near)) - root < Fraction(1, 2 ** (BITS - 3))
+    assert 0 <= agreed(product([(1, 1)], near)) - root < Fraction(1, 2 ** (BITS - 3))
 
 
 def test_a_polynomial_without_positive_root_is_refused() -> None:
     for polynomial in ([1, 1], [2, 0, 1], product([], [3, -2, 1])):
-        with pytest.raises(ValueError, match="has none"):
-            largest_root(polynomial)
+        for find in (last_sign_change, largest_root):
+            with pytest.raises(ValueError, match="has none"):
+                find(polynomial)
+
+
+@pytest.mark.parametrize("polynomial", [[], [0], [5], [1, -1], [-1, 0], [0, 0, -3]])
+def test_what_is_no_polynomial_with_a_last_coefficient_above_0_is_refused(
+    polynomial: Polynomial,
+) -> None:
+    with pytest.raises(ValueError, match="last coefficient > 0"):
+        last_sign_change(polynomial)
 
 
 @pytest.mark.parametrize(
@@ -193,3 +207,80 @@ def test_the_longest_and_wildest_coefficients_are_done_soon() -> None:
     assert sum(value * square**i for i, value in enumerate(polynomial)) >= 0
     below = square * (1 - Fraction(1, 2 ** (BITS - 1)))
     assert sum(value * below**i for i, value in enumerate(polynomial)) < 0
+
+
+def outcome(
+    compute: Callable[[list[float]], tuple[Fraction, Fraction]], coefficients: list[float]
+) -> tuple[Fraction, Fraction] | str:
+    """Return the bounds or what was wrong."""
+    try:
+        return compute(coefficients)
+    except ValueError as error:
+        return str(error)
+
+
+def hostile_coefficients(rng: np.random.Generator) -> list[float]:
+    """Return 1 to 6 coefficients: useful, wild or cancelling ones, zeros, and no numbers."""
+    count = int(rng.integers(1, 7))
+    kind = rng.integers(6)
+    if kind == 0:
+        given = rng.normal(size=count) * 10.0 ** rng.integers(-330, 308, count)
+    elif kind == 1:
+        given = rng.integers(-3, 4, count) * 1.0  # zeros, and double roots by accident
+    elif kind == 2:
+        given = rng.choice([0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, 1.0], count)
+    else:
+        given = rng.normal(size=count) / [abs(hermite(4 * k)[0]) for k in range(count)]
+    if kind == 3:
+        given[rng.integers(count)] = rng.choice([math.nan, math.inf, -math.inf, 0.0])
+    return [float(value) for value in given]
+
+
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_hostile_coefficients_give_the_references_numbers(times: int) -> None:
+    rng = np.random.default_rng(times)
+    for _ in range(times):
+        coefficients = hostile_coefficients(rng)
+        expected = outcome(uncertainty_reference.sign_uncertainty, coefficients)
+        assert outcome(sign_uncertainty, coefficients) == expected, coefficients
+
+
+@pytest.mark.slow
+def test_long_combinations_give_the_references_numbers() -> None:
+    rng = np.random.default_rng(2)
+    for count in range(7, MAX_COEFFICIENTS + 1):
+        wild = rng.normal(size=count) * 10.0 ** rng.integers(-300, 300, count)
+        useful = rng.normal(size=count) / [float(abs(hermite(4 * k)[0])) for k in range(count)]
+        for coefficients in (wild.tolist(), useful.tolist()):
+            expected = outcome(uncertainty_reference.sign_uncertainty, coefficients)
+            assert outcome(sign_uncertainty, coefficients) == expected, coefficients
+
+
+factors = st.lists(
+    st.tuples(st.lists(st.integers(-(2**70), 2**70), min_size=2, max_size=4), st.integers(1, 4)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(factors)
+@settings(max_examples=100, deadline=None)
+def test_repeated_factors_give_the_references_sign_change(
+    factors: list[tuple[list[int], int]],
+) -> None:
+    polynomial = product([], *(factor for factor, times in factors for _ in range(times)))
+    while polynomial and polynomial[-1] == 0:
+        polynomial.pop()
+    assume(len(polynomial) > 1)
+    polynomial = [value if polynomial[-1] > 0 else -value for value in polynomial]
+
+    def reference(given: Polynomial) -> Fraction:
+        return largest_root(sign_changing_part(given))
+
+    answers: list[Fraction | str] = []
+    for find in (last_sign_change, reference):
+        try:
+            answers.append(find(polynomial))
+        except ValueError as error:
+            answers.append(str(error))
+    assert answers[0] == answers[1]

@@ -43,7 +43,8 @@ def test_the_fingerprint_covers_the_data(reader: Path, tmp_path: Path) -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of this project's problems and kernels, which the fingerprint is then taken of."""
     for package in (evaluators, kernels):
-        folder = Path(next(iter(package.__path__)))
+        assert package.__file__ is not None
+        folder = Path(package.__file__).parent
         ignored = shutil.ignore_patterns("__pycache__", POOL)
         shutil.copytree(folder, tmp_path / "project" / folder.name, ignore=ignored)
         monkeypatch.setattr(package, "__path__", [str(tmp_path / "project" / folder.name)])

@@ -1,12 +1,9 @@
-"""Sign changes of polynomials with integer coefficients, without any rounding.
+"""Sign changes of polynomials with integer coefficients, without any rounding, in plain Python.
 
-A `Polynomial` is the list of its coefficients, lowest power first, the last one not 0; [] is the
-zero polynomial. `sign_changing_part` and `largest_root` together find where a polynomial changes
-its sign for the last time. Compiled code has no integers of this length, so this is Python; it
-holds the GIL while it works: about a millisecond for the few coefficients that matter in
-``kernels.uncertainty``, tens of milliseconds for degree 63, and a tenth of a second for the worst
-that was found for it, clusters of complex roots by the real axis near 2^60. Does not cover complex
-roots.
+``native/sign_changes.cpp`` computes the same for ``kernels.uncertainty``, and the tests hold it
+against this. A `Polynomial` is the list of its coefficients, lowest power first, the last one not
+0; [] is the zero polynomial. `sign_changing_part` and `largest_root` together find where a
+polynomial changes its sign for the last time. Does not cover complex roots.
 """
 
 from __future__ import annotations
