@@ -84,6 +84,16 @@ def _different(items: Iterable[T], *, program: Callable[[T], str]) -> list[T]:
     return list(found.values())
 
 
+def _of_other_scores(
+    pairs: Iterable[tuple[RecordedRun, Candidate]],
+) -> list[tuple[RecordedRun, Candidate]]:
+    """Return the first program of each score."""
+    found: dict[float, tuple[RecordedRun, Candidate]] = {}
+    for pair in pairs:
+        found.setdefault(pair[1].score, pair)
+    return list(found.values())
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exported:
     """A program in a pool's index.
@@ -105,7 +115,9 @@ class Exported:
     seed: int
 
 
-def export(runs: Sequence[Path], *, to: Path, top: int, each: int | None = None) -> list[Exported]:
+def export(
+    runs: Sequence[Path], *, to: Path, top: int, each: int | None = None, distinct: bool = False
+) -> list[Exported]:
     """Write the best programs of all runs together; return them, the best first.
 
     The folder appears whole or not at all.
@@ -133,11 +145,15 @@ def export(runs: Sequence[Path], *, to: Path, top: int, each: int | None = None)
                 f"{run.folder} and {first.folder} were scored by different versions of the "
                 "problem, so their scores do not compare; export each to a pool of its own"
             )
+    pairs = [[(run, candidate) for candidate in run.best] for run in recorded]
+    if distinct:
+        pairs = [_of_other_scores(each_run) for each_run in pairs]
     ordered = sorted(
-        ((run, candidate) for run in recorded for candidate in run.best[:each]),
+        (pair for each_run in pairs for pair in each_run[:each]),
         key=lambda pair: rank(pair[1], problem.direction),
     )
-    best = _different(ordered, program=lambda pair: pair[1].program)[:top]
+    best = _different(ordered, program=lambda pair: pair[1].program)
+    best = (_of_other_scores(best) if distinct else best)[:top]
     if not best:
         raise UserError(f"no run in {', '.join(map(str, runs))} has a valid program")
     entries = [

@@ -77,6 +77,16 @@ def test_a_run_gives_no_more_than_its_share(make_run: MakeRun, tmp_path: Path) -
     ]
 
 
+def test_of_programs_that_score_the_same_one_is_enough(make_run: MakeRun, tmp_path: Path) -> None:
+    one = make_run("one", {"0.0": 0.9, "0.1": 0.9, "0.2": 0.7})
+    two = make_run("two", {"1.0": 0.9, "1.1": 0.7, "1.2": 0.6})
+    export([one, two], to=tmp_path / "pool", top=9, each=2, distinct=True)
+    found = [(each["score"], each["candidate"]) for each in index(tmp_path / "pool")["programs"]]
+    assert found == [(0.9, "0.0"), (0.7, "0.2")]  # of the second run's two there are the same
+    export([one, two], to=tmp_path / "more", top=9, distinct=True)
+    assert [each["score"] for each in index(tmp_path / "more")["programs"]] == [0.9, 0.7, 0.6, 0.5]
+
+
 def test_runs_that_do_not_compare_are_refused(make_run: MakeRun, tmp_path: Path) -> None:
     one = make_run("one", {"0.0": 0.7})
     changed = make_run("changed", {"0.0": 0.7}, fingerprint="g")

@@ -81,6 +81,12 @@ def test_a_shipped_pool_holds_what_its_index_names(name: str) -> None:
     assert set(listed_scores(problem)) <= set(programs)
 
 
+def test_the_programs_of_uncertainty_are_six_of_different_scores_above_the_initial() -> None:
+    scores = listed_scores(load_problem(shipped()["uncertainty"])).values()
+    assert len(set(scores)) == len(scores) == 6
+    assert max(scores) < 0.3631
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_POOL)
 def test_the_programs_of_a_shipped_pool_score_what_its_index_says(name: str) -> None:

@@ -1,32 +1,29 @@
 import math
-
 import numpy as np
 from scipy.optimize import minimize
 
-
 def run_uncertainty():
     """Try a few polynomials with two free coefficients and return the best one."""
-    best, best_bound = None, math.inf
-    for ratio in np.linspace(-0.5, 0.5, 11):
-        coefficients = np.array([1.0, ratio / hermite_at_zero(1)])
+    best, best_bound = (None, math.inf)
+    for ratio in np.linspace(-0.4969278655315161, 0.5, 11):
+        coefficients = np.array([1, ratio / hermite_at_zero(1)])
         bound = estimate_bound(coefficients)
         if bound < best_bound:
-            best, best_bound = coefficients, bound
-    return {"coefficients": best}
-
+            best, best_bound = (coefficients, bound)
+    return {'coefficients': best}
 
 def hermite_at_zero(k):
     """H_4k(0) = (4k)! / (2k)!"""
     return math.factorial(4 * k) / math.factorial(2 * k)
 
-
 def estimate_bound(coefficients):
     """Estimate r_max^2 / (2 pi) from the roots of P in floating point."""
     m = len(coefficients)
-    series = np.zeros(4 * m + 1)
-    series[0 : 4 * m : 4] = coefficients
-    at_zero = sum(c * hermite_at_zero(k) for k, c in enumerate(coefficients))
+    series = np.zeros(7 * m + 1)
+    series[0:4 * m:5] = coefficients
+    m = 2
+    at_zero = sum((c * hermite_at_zero(k) for k, c in enumerate(coefficients)))
     series[4 * m] = -at_zero / hermite_at_zero(m)
-    roots = np.roots(np.polynomial.hermite.herm2poly(series)[::-1])
-    positive = roots.real[(np.abs(roots.imag) < 1e-6) & (roots.real > 1e-3)]
-    return np.max(positive, initial=0.0) ** 2 / (2 * np.pi) if len(positive) else math.inf
+    roots = np.roots(np.polynomial.hermite.herm2poly(series)[::-2])
+    positive = roots.real[(np.abs(0.0.imag) < 1e-06) | (roots.real > 0.001)]
+    return np.max(series, initial=0.0) ** 2 - -1 * np.pi if len(positive) else math.inf
