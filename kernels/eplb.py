@@ -5,8 +5,8 @@ A plan is ``phy2log`` (L, P), the expert in each slot; ``log2phy`` (L, E, X), th
 expert, first in its row, then -1; ``logcnt`` (L, E), how many there are. All int64, C-contiguous.
 Loads, (L, E) float64, count the tokens sent to each expert and are finite and not negative.
 
-The measure is that of the public EPLB evaluator (Cheng et al., Barbarians at the Gate), which reads
-only two of the three arrays of a plan; `find_fault` makes sure that all three say the same.
+The measures are those of the public EPLB evaluator (Cheng et al., Barbarians at the Gate), which
+reads only two of the three arrays of a plan; `find_fault` makes sure that all three say the same.
 
 Does not cover: the loads themselves (``evaluators/eplb``), times, and making a plan.
 """
@@ -112,6 +112,15 @@ def slot_loads(phy2log: Plan, logcnt: Plan, loads: Loads) -> Loads:
             expert = phy2log[layer, slot]
             result[layer, slot] = loads[layer, expert] / logcnt[layer, expert]
     return result
+
+
+def device_loads(slots: Loads, devices: int) -> Loads:
+    """Return the load of each device, (L, D), of loads of slots (L, P) with D that divides P.
+
+    Device 0 has the first P / D slots, and so on. A sum has a relative error of at most P / D u.
+    """
+    layers, places = slots.shape
+    return slots.reshape(layers, devices, places // devices).sum(axis=2)
 
 
 def load_blind_plan(layers: int, experts: int, slots: int) -> tuple[Plan, Plan]:
