@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from engine.checking.finding import Finding, doubtful, good, wrong
 from engine.checking.trials import Baseline, Trials, place_of_score
 from engine.core import Failure, Problem
+from engine.core.bundle import bundle_of, files_of, is_bundle
 from engine.syntax import read
+from engine.syntax.blocks import outline
 
 FOLDER = "cheats"
 _AGAIN = 3
@@ -18,7 +20,8 @@ def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterat
     files = sorted(folder.glob("*.py"))
     harmless = []
     for file in files:
-        text = file.read_text(encoding="utf-8", errors="surrogateescape")
+        cheat = file.read_text(encoding="utf-8", errors="surrogateescape")
+        text = _whole(cheat, problem.initial_program)
         evaluation = trials.run(text).evaluation
         if baseline.gains(evaluation.score) and _gains_again(problem, text, trials, baseline):
             yield wrong(
@@ -47,6 +50,19 @@ def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterat
         )
     elif harmless:
         yield good("cheats", f"nothing is gained by {', '.join(harmless)}")
+
+
+def _whole(cheat: str, initial_program: str) -> str:
+    """Return the program that a cheat is: in one of several files, it is the one that may change.
+
+    Where several may change, a cheat has to have all of them, in the form of `engine.core.bundle`.
+    """
+    if is_bundle(cheat) or not is_bundle(initial_program):
+        return cheat
+    changing = outline(initial_program).open_files
+    if len(changing) != 1:
+        return cheat
+    return bundle_of({**files_of(initial_program), changing[0].name: cheat})
 
 
 def _gains_again(problem: Problem, text: str, trials: Trials, baseline: Baseline) -> bool:

@@ -65,15 +65,20 @@ def warmth_for_one(problem: Problem, program: str) -> Warmth:
     """Return what ``program`` needs for the verdict that it gets among many others, and no more.
 
     A module that its text does not name is not imported, and one that it imports and does not use
-    is lazy: SciPy takes longer to import than most programs run. A problem with isolated cases may
-    score how long they take, so it gets what it has among many.
+    is lazy: SciPy takes longer to import than most programs run. What the problem declares of a
+    package that the program uses is imported: that package may import it late, and can't behind
+    the walls. A problem with isolated cases may score how long they take, so it gets what it has
+    among many.
     """
     everything = warmth_for_all(problem)
     if problem.isolate_cases:
         return everything
     used, named = _used_names(program), set(_WORD.findall(program))
     return Warmth(
-        modules=tuple(m for m in everything.modules if used.issuperset(m.split("."))),
+        modules=(
+            *(m for m in WARM_MODULES if used.issuperset(m.split("."))),
+            *(m for m in problem.modules if m.split(".")[0] in used),
+        ),
         lazy=tuple(m for m in everything.modules if named.issuperset(m.split("."))),
     )
 

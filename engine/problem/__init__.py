@@ -21,7 +21,9 @@ anywhere else. It holds four files, or three where a command judges its programs
     ``score(outputs) -> Mapping[str, float]``, which has the metric ``score``; optionally
     ``screens() -> Sequence[Stage]``, the cheap stages in front of these. A problem that can read
     data of the user's has one function instead, ``with_data(path: Path | None)``, which returns
-    an object with those two or three; None stands for the data that come with the problem.
+    an object with those two or three; None stands for the data that come with the problem. That
+    object may have ``limits``, an `engine.core.Limits` in place of the declared ones: larger data
+    need more.
 
 ``command`` in ``problem.yaml``, a list of words, takes the place of ``evaluator.py`` and
 ``entry_point``: it is run on the folder with a candidate's files, and prints a JSON object whose

@@ -18,6 +18,7 @@ from engine.core import (
     Direction,
     Feature,
     KnownScore,
+    Limits,
     Problem,
     Stage,
     UserError,
@@ -72,7 +73,9 @@ def load_problem(folder: Path, *, data: Path | None = None, metric: str | None =
     judge = declared["judge"]
     stages: tuple[Stage, ...] = JUDGED
     if judge is None:
-        stages = _read_stages(_open_evaluator(folder, data), folder / "evaluator.py")
+        evaluator = _open_evaluator(folder, data)
+        stages = _read_stages(evaluator, folder / "evaluator.py")
+        declared["limits"] = _limits_of(evaluator, folder, otherwise=declared["limits"])
     elif data is not None:
         raise UserError(f"problem {folder.name} reads no data; leave data={data} out")
     initial_program = read_initial(folder)
@@ -170,6 +173,21 @@ def _open_evaluator(folder: Path, data: Path | None) -> Any:
         if not callable(getattr(evaluator, function, None)):
             raise UserError(f"{path} has no function {function}(); see engine/problem/__init__.py")
     return evaluator
+
+
+def _limits_of(evaluator: Any, folder: Path, *, otherwise: Limits) -> Limits:
+    """Return the limits that the data ask for, or those that ``problem.yaml`` declares.
+
+    Raises:
+        UserError: they are no limits.
+    """
+    limits = getattr(evaluator, "limits", None)
+    if limits is not None and not isinstance(limits, Limits):
+        raise UserError(
+            f"{folder / 'evaluator.py'}: limits is {type(limits).__name__}; make it an "
+            "engine.core.Limits, or None for those of problem.yaml"
+        )
+    return otherwise if limits is None else limits
 
 
 def _import_evaluator(folder: Path) -> ModuleType:

@@ -6,9 +6,15 @@ the benchmark script of MULTI-evolve, a variant takes part only if each of its m
 measured alone. A data set needs 10 or more test variants, not all of one fitness, for top-5
 precision and correlation to mean anything. Repeated measurements of a variant are averaged.
 
-``data=FOLDER`` is the ``data/benchmark`` folder of MULTI-evolve; without it the problem runs on
-small generated proteins, whose scores can't be compared with published ones. Does not cover the
-metrics (``kernels.fitness``) and the data (``data``).
+What a program may change is what the paper's may: features and pairs of mutations, the predictor
+and its penalty, the weights of the orders, the ensemble (``initial/model.py``).
+``initial/harness.py`` is fixed: each of a number of members is trained for a number of steps; the
+optimizer and the batches, which the paper leaves open, are settled there. Those two numbers come
+with the call: `PAPER` for MULTI-evolve's ``data/benchmark`` folder (``data=FOLDER``), with the
+paper's 1,200 seconds, and `SMALL` for generated proteins, whose scores can't be compared with
+published ones. The fixed file is no wall (``engine.syntax.blocks``): a program that trains longer
+wins nothing that it has not learnt, as no measured test variant is in its process. Does not cover
+the metrics (``kernels.fitness``) and the data (``data``).
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core import Array, ArraySpec, Case, Outputs, Stage, UserError
+from engine.core import Array, ArraySpec, Case, Limits, Outputs, Stage, UserError
 from kernels import fitness
 from kernels.fitness import Metrics
 
@@ -30,6 +36,19 @@ from .data import Protein, Sequences, generate_proteins, read_proteins
 MAX_TRAINING_ORDER = 2
 MIN_TEST_VARIANTS = 10
 OUTPUT = "fitness"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Training:
+    """How many models an ensemble has, and the steps of the optimizer that each gets."""
+
+    members: int
+    steps: int
+
+
+SMALL = Training(members=2, steps=200)
+PAPER = Training(members=5, steps=2000)
+PAPER_LIMITS = Limits(seconds=1200.0, memory_bytes=8 << 30)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +61,7 @@ class Task:
         train_sequences, train_fitness: variants with up to two mutations, shapes (n, length), (n,).
         test_sequences: variants with three or more, shape (m, length).
         test_fitness: what was measured of them, shape (m,). Never shown to a program.
+        training: what the fixed training does.
     """
 
     name: str
@@ -50,6 +70,7 @@ class Task:
     train_fitness: NDArray[np.float64]
     test_sequences: Sequences
     test_fitness: NDArray[np.float64]
+    training: Training
 
     def __post_init__(self) -> None:
         known = (self.wild_type, self.train_sequences, self.train_fitness)
@@ -60,7 +81,14 @@ class Task:
         """Return the call that asks for the fitness of the test variants."""
         return Case(
             name=self.name,
-            args=(self.wild_type, self.train_sequences, self.train_fitness, self.test_sequences),
+            args=(
+                self.wild_type,
+                self.train_sequences,
+                self.train_fitness,
+                self.test_sequences,
+                self.training.members,
+                self.training.steps,
+            ),
             outputs={OUTPUT: ArraySpec(shape=self.test_fitness.shape)},
         )
 
@@ -80,7 +108,7 @@ class Task:
         return fitness.measure(predicted, self.test_fitness)
 
 
-def split(protein: Protein) -> Task:
+def split(protein: Protein, *, training: Training = SMALL) -> Task:
     """Return the task that ``protein`` makes, as the module's docstring says.
 
     Raises:
@@ -102,6 +130,7 @@ def split(protein: Protein) -> Task:
         train_fitness=protein.fitness[train],
         test_sequences=protein.sequences[test],
         test_fitness=protein.fitness[test],
+        training=training,
     )
 
 
@@ -133,6 +162,7 @@ class Evaluator:
     """The problem on some proteins: a full stage with all, and a screen with the smallest."""
 
     tasks: tuple[Task, ...]
+    limits: Limits | None = None
 
     def cases(self) -> Sequence[Case]:
         """Return one case for each protein."""
@@ -171,7 +201,7 @@ def with_data(path: Path | None) -> Evaluator:
     """
     if path is None:
         return Evaluator(tasks=_generated())
-    tasks = tuple(split(protein) for protein in read_proteins(path))
+    tasks = tuple(split(protein, training=PAPER) for protein in read_proteins(path))
     if not tasks:
         raise UserError(f"{path / 'dataset_summary.csv'} names no data set; add a row for each")
-    return Evaluator(tasks=tasks)
+    return Evaluator(tasks=tasks, limits=PAPER_LIMITS)

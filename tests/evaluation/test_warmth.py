@@ -39,6 +39,12 @@ def test_it_has_what_the_program_uses(
     assert warmth.rehearsal == ""
 
 
+def test_what_a_used_package_imports_late_is_there(double: Problem) -> None:
+    problem = dataclasses.replace(double, modules=("torch", "torch._dynamo"))
+    assert warmth_for_one(problem, "import torch\ntorch.ones").modules == problem.modules
+    assert warmth_for_one(problem, "x = 1").modules == ()
+
+
 def test_it_has_all_for_many_programs_and_where_time_may_count(double: Problem) -> None:
     problem = dataclasses.replace(double, modules=("torch",), isolate_cases=True)
     everything = warmth_for_all(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import torch
 
 from engine.core import Direction, Outputs, Problem, UserError
+from engine.core.bundle import bundle_of, files_of
 from engine.problem import load_problem, shipped
+from engine.syntax.blocks import outline
 from evaluators.protein_fitness.evaluator import with_data
 
 Run = Callable[[str, Problem], list[Outputs]]
@@ -18,7 +21,7 @@ Run = Callable[[str, Problem], list[Outputs]]
 ADDITIVE = """
 import numpy as np
 
-def predict_fitness(wild_type, train_sequences, train_fitness, test_sequences):
+def predict_fitness(wild_type, train_sequences, train_fitness, test_sequences, *training):
     def one_hot(sequences):
         return (sequences[:, :, None] == np.arange(20)).reshape(len(sequences), -1).astype(float)
 
@@ -53,10 +56,46 @@ def test_the_initial_program_beats_an_additive_model_and_repeats_itself(
 ) -> None:
     initial = run(problem.initial_program, problem)
     metrics = problem.score(initial)
-    assert metrics["score"] == pytest.approx(0.666, abs=0.02)  # sums depend on the machine
+    assert metrics["score"] == pytest.approx(0.704, abs=0.03)  # sums depend on the machine
     assert metrics["pearson"] > problem.score(run(ADDITIVE, problem))["pearson"] > 0.6
     for one, other in zip(initial, run(problem.initial_program, problem), strict=True):
         np.testing.assert_array_equal(one["fitness"], other["fitness"])
+
+
+def test_only_the_model_may_change(problem: Problem) -> None:
+    whole = outline(problem.initial_program)
+    assert [file.name for file in whole.files] == ["harness.py", "model.py"]
+    assert [file.name for file in whole.open_files] == ["model.py"]
+
+
+def changed(problem: Problem, *, old: str, new: str) -> str:
+    files = files_of(problem.initial_program)
+    assert old in files["model.py"]
+    return bundle_of({**files, "model.py": files["model.py"].replace(old, new)})
+
+
+def test_each_part_of_the_model_is_used_and_the_harness_can_not_be_set(
+    problem: Problem, run: Run
+) -> None:
+    one = replace(problem, stages=problem.stages[:1])
+
+    def predicted(program: str) -> np.ndarray:
+        return run(program, one)[0]["fitness"]
+
+    initial = predicted(problem.initial_program)
+    for old, new in {
+        "HIDDEN = 32": "HIDDEN = 8",
+        "DECAY = 0.003": "DECAY = 0.1",
+        "WEIGHTS = (1.0, 1.0, 1.0)": "WEIGHTS = (1.0, 1.0, 5.0)",
+        "predictions.mean(dim=0)": "predictions[0]",
+        "features[rows, np": "features[rows, 0 * np",
+    }.items():
+        other = predicted(changed(problem, old=old, new=new))
+        assert not np.allclose(initial, other), new
+    sets = "import sys; sys.modules['harness'].BATCH = sys.modules['harness'].LEARNING_RATE = 1"
+    line = "        self.layers = nn"
+    tampers = changed(problem, old=line, new=f"        {sets}\n{line}")
+    np.testing.assert_array_equal(initial, predicted(tampers))
 
 
 def test_the_truth_scores_1_in_any_unit(problem: Problem, truth: list[Outputs]) -> None:
@@ -125,7 +164,8 @@ def test_what_is_to_be_predicted_is_not_among_the_arguments(
     problem: Problem, truth: list[Outputs]
 ) -> None:
     for case, hidden in zip(problem.cases, truth, strict=True):
-        wild_type, train, known, test = case.args
+        wild_type, train, known, test, *training = case.args
+        assert training == [2, 200]
         assert (train != wild_type).sum(axis=1).max() <= 2
         assert (test != wild_type).sum(axis=1).min() >= 3
         assert test.shape == (hidden["fitness"].size, wild_type.size)
@@ -172,6 +212,8 @@ def test_a_folder_of_the_user_takes_the_place_of_the_generated_data(tmp_path: Pa
     problem = load_problem(shipped()["protein_fitness"], data=tmp_path)
     assert [stage.name for stage in problem.stages] == ["full"]  # one protein: nothing cheaper
     assert problem.cases[0].outputs["fitness"].shape == (10,)
+    assert problem.cases[0].args[-2:] == (5, 2000)
+    assert problem.limits.seconds == 1200
     (tmp_path / "dataset_summary.csv").unlink()
     with pytest.raises(UserError, match=r"has no dataset_summary\.csv"):
         load_problem(shipped()["protein_fitness"], data=tmp_path)

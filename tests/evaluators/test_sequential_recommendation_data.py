@@ -16,6 +16,7 @@ from evaluators.sequential_recommendation.data import (
 )
 from evaluators.sequential_recommendation.evaluator import (
     MAX_HISTORY,
+    PAPER,
     Task,
     leave_one_out,
     with_data,
@@ -63,7 +64,7 @@ def test_a_written_file_reads_back(tmp_path: Path) -> None:
     got = read_interactions(path)
     for name in Interactions.__dataclass_fields__:
         assert_array_equal(getattr(got, name), getattr(given, name))
-    assert same(with_data(path).task, leave_one_out(given))
+    assert same(with_data(path).task, leave_one_out(given, size=PAPER))
 
 
 def test_rows_without_a_timestamp_are_skipped(tmp_path: Path) -> None:
