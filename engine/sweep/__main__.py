@@ -9,51 +9,20 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from engine.api.run import Run
 from engine.arguments import Arguments, execute
-from engine.inference import Model
 from engine.interrupt import terminable
-from engine.parts import model_loader
 from engine.session import evolve, log_to_terminal
-from engine.settings import RunSettings
 from engine.sweep.comparison import place
 from engine.sweep.plan import Planned, Sweep, read_sweep
-from engine.syntax.workers import SyntaxWorkers
+from engine.sweep.shared import SharedModel
 from engine.terminal import INTERRUPTED
 
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
-
-
-class SharedModel:
-    """The model of all runs of this process; loaded when the first one asks for it."""
-
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._model: Model | None = None
-
-    def loader(self, settings: RunSettings) -> Callable[[], Model] | None:
-        """Return what `Run.start` loads its model with.
-
-        Mutations need processes of their run, and nothing is loaded for them.
-        """
-        return None if settings.model.kind == "mutation" else lambda: self._get(settings)
-
-    def _get(self, settings: RunSettings) -> Model:
-        if self._model is None:
-            cores = os.sched_getaffinity(0)
-            syntax = self._stack.enter_context(SyntaxWorkers(count=1, cores=cores))
-            load = self._stack.enter_context(model_loader(settings, syntax=syntax))
-            self._model = self._stack.enter_context(closing(load()))
-        self._model.forget()
-        return self._model
-
-    def close(self) -> None:
-        """Free the model."""
-        self._stack.close()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.interrupt import handled
-from engine.settings import RunSettings
 from engine.sweep.comparison import compare
 from engine.sweep.plan import Planned, Sweep
+from engine.sweep.shared import shared
 from engine.terminal import INTERRUPTED
 
 _log = logging.getLogger("brood")
@@ -78,16 +78,8 @@ def grouped(runs: Sequence[Planned]) -> list[list[Planned]]:
     """Return the runs in groups that can each have one process."""
     groups: dict[object, list[Planned]] = {}
     for each in runs:
-        groups.setdefault(_shared(each.settings) or each.name, []).append(each)
+        groups.setdefault(shared(each.settings) or each.name, []).append(each)
     return list(groups.values())
-
-
-def _shared(settings: RunSettings) -> str | None:
-    """Return what the runs of one process have in common; None for a run with a process alone."""
-    is_plain = settings.learning.method == "none" and settings.cache.kind == "none"
-    if not is_plain or settings.advisor.enabled:
-        return None
-    return repr((settings.model, settings.evaluation.workers))
 
 
 def _start(sweep: Sweep, group: Sequence[Planned], *, results: int) -> subprocess.Popen[bytes]:

@@ -1,0 +1,120 @@
+"""Question: those of ``table.yaml``, one for each experiment. What is each method worth?
+
+Method: a run of the real engine for each arm, problem and seed of an experiment, ended by the same
+wall seconds, candidates or evaluations, each on cores of its own, the arms in turns. A lane of
+cores has one process, whose runs share a loaded model and begin with an empty prefix cache.
+
+Results are kept in ``out``/NAME: a line in ``results.jsonl`` for each run that reached its limit,
+and the runs' folders. A run with a line is not made again, unless its overrides are others now; one
+that was cut off is. So an experiment may be stopped, and started again with the same command.
+
+When an experiment has results for its baseline and another arm, ``bench/results/experiments`` gets
+NAME.json: see ``bench.experiments.comparison``. ``python -m bench.experiments.page`` makes
+``docs/experiments.md`` of those.
+
+Usage: python -m bench.experiments name=k[,stale,...] [out=runs/experiments] [problems=...]
+       [arms=...] [seeds=0,1,...] [amount=N] [cores=N] [at_once=N] [results=FOLDER] [make=true]
+cores=N      for each run, in place of the table's
+at_once=N    runs at a time; as many as there are cores for
+amount=N     of the budget, in place of the table's
+make=false   only compare what there is
+The last line printed is JSON: how many runs there are of each experiment, and the runs that failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.experiments.lanes import make
+from bench.experiments.results import Kept, Result
+from bench.experiments.table import Experiment, Job, chosen, narrowed, read_table
+from bench.options import number, read_options
+from engine.core import UserError
+from engine.interrupt import terminable
+
+RESULTS = Path("bench/results/experiments")
+DEFAULTS = {
+    "name": "",
+    "out": "runs/experiments",
+    "problems": "",
+    "arms": "",
+    "seeds": "",
+    "amount": "",
+    "cores": "",
+    "at_once": "",
+    "results": str(RESULTS),
+    "make": "true",
+}
+
+
+def experiment_of(name: str, options: dict[str, str]) -> Experiment:
+    """Return an experiment as the command line wants it.
+
+    Raises:
+        UserError: there is none of that name, or an option is wrong.
+    """
+    (experiment,) = chosen([name], read_table())
+    experiment = narrowed(experiment, options)
+    if options["cores"]:
+        experiment = dataclasses.replace(experiment, cores=int(number(options, "cores")))
+    return experiment
+
+
+def run(experiment: Experiment, options: dict[str, str]) -> dict[str, Any]:
+    """Make the runs that an experiment lacks; return how it stands."""
+    kept = Kept(Path(options["out"]).resolve() / experiment.name)
+    jobs = experiment.jobs
+    for job in {job.arm: job for job in jobs}.values():
+        job.settings(kept.folder)  # a bad override ends the experiment before its first run
+    missing = [job for job in jobs if kept.found(job) is None]
+    failed: list[str] = []
+
+    def made(job: Job, answer: Result) -> None:
+        if "error" in answer:
+            failed.append(f"{job.name}: {answer['error']}")
+            sys.stderr.write(f"{failed[-1]}\n")
+            return
+        kept.add(answer)
+        left = len([each for each in jobs if kept.found(each) is None])
+        sys.stdout.write(
+            f"{experiment.name} {job.problem} {job.arm} seed {job.seed}: {answer['best_score']!r}, "
+            f"{answer['candidates']} candidates in {answer['seconds']:.0f} s, {left} runs left\n"
+        )
+        sys.stdout.flush()
+
+    cores = sorted(os.sched_getaffinity(0))
+    if options["at_once"]:
+        cores = cores[: int(number(options, "at_once")) * experiment.cores]
+    if options["make"] == "true":
+        make(missing, out=kept.folder, cores=cores, made=made)
+    return {"runs": len(kept.of(jobs)), "of": len(jobs), "failed": failed}
+
+
+def main(arguments: list[str]) -> int:
+    """Run and compare; return the exit code."""
+    options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
+    if not options["name"]:
+        raise UserError(f"give name=NAME, one or several of {', '.join(read_table())}")
+    experiments = [experiment_of(name, options) for name in options["name"].split(",")]
+    stand: dict[str, Any] = {}
+    with terminable():
+        for experiment in experiments:
+            stand[experiment.name] = run(experiment, options)
+    sys.stdout.write(json.dumps(stand) + "\n")
+    return 1 if any(each["failed"] for each in stand.values()) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped; the same command goes on\n")
+        sys.exit(130)

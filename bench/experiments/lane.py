@@ -1,0 +1,81 @@
+"""A process that makes runs, one after the other: ``python -m bench.experiments.lane OUT PIPE``.
+
+Each line of its input is a job, each line that it writes to the descriptor PIPE an answer: the
+run's figures, or the ``error`` that kept it from them. The model is loaded once, and its prefix
+cache is empty when a run begins. A run whose folder is there was cut off, and is made anew.
+"""
+
+import ctypes
+import gc
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from bench.experiments.results import Result, commit, figures, is_evaluation, machine
+from bench.experiments.table import Job
+from engine import Run
+from engine.core import UserError
+from engine.interrupt import terminable
+from engine.report.analysis import read_runs
+from engine.store import RunHistory
+from engine.sweep.shared import SharedModel
+
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+
+
+def main(out: Path, pipe: int) -> None:
+    """Make the runs of all jobs, until the input ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this ends it
+    with terminable(), closing(SharedModel()) as model:
+        for line in sys.stdin:
+            found = json.loads(line)
+            job = Job(**{**found, "overrides": tuple(found["overrides"])})
+            try:
+                answer = {**job.key, **made(job, out=out, model=model)}
+            except UserError as error:
+                answer = {**job.key, "error": str(error)}
+            os.write(pipe, (json.dumps(answer, allow_nan=False) + "\n").encode())
+            gc.unfreeze()  # what the run froze is garbage now
+            gc.collect()
+
+
+def made(job: Job, *, out: Path, model: SharedModel) -> Result:
+    """Make a run; return its figures.
+
+    Raises:
+        UserError: it can't be made so.
+    """
+    settings = job.settings(out)
+    folder = Path(settings.runs) / job.name
+    shutil.rmtree(folder, ignore_errors=True)
+    with Run.start(settings, load=model.loader(settings)) as run:
+        run.evolve(stopped=_stopped(job, lambda: run.history))
+    (record,) = read_runs([folder])
+    return {
+        **figures(record),
+        "folder": str(folder.relative_to(out)),
+        "commit": commit(),
+        "machine": machine(),
+    }
+
+
+def _stopped(job: Job, history: Callable[[], RunHistory]) -> Callable[[], bool]:
+    """Return what ends a run whose limit the engine has not."""
+    if job.budget != "evaluations":
+        return lambda: False
+    return lambda: sum(map(is_evaluation, history().children.values())) >= job.amount
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    try:
+        main(Path(sys.argv[1]), int(sys.argv[2]))
+    except KeyboardInterrupt:
+        sys.exit(130)
