@@ -23,15 +23,17 @@ SETTINGS = config.resolve(["prompts.layout=stable"])
 def draw_all(seed: int) -> None:
     """Make every draw of a run that derives from its seed."""
     pool = [Candidate(id=name, program=name, score=1.0) for name in "abc"]
-    allocate(
-        pool,
-        np.eye(3, dtype=np.float32),
-        islands=ISLANDS,
-        mixing=0.5,
-        elites=0.5,
-        direction=Direction.MAXIMISE,
-        seed=seed,
-    )
+    for assignment in ("kmeans", "random"):
+        allocate(
+            pool,
+            np.eye(3, dtype=np.float32),
+            islands=ISLANDS,
+            assignment=assignment,
+            mixing=0.5 if assignment == "kmeans" else 0.0,
+            elites=0.5,
+            direction=Direction.MAXIMISE,
+            seed=seed,
+        )
     search = Search(
         settings=SETTINGS.search,
         width=SETTINGS.width,

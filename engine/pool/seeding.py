@@ -20,6 +20,8 @@ fewer may go, that many are exchanged, so that size and elites stay as they are.
 equal scores the shorter ranks first, then the earlier. A ratio counts as the decimal that it is
 written as, so d = 0.07 of 100 programs are 7. If there are fewer different programs than islands,
 there are as many clusters as programs; the islands get them in turn, each with its own draws.
+``pool.assignment=random`` deals the programs out in place of clustering them, which is what the
+paper's initialization study (section 4.3) compares clusters with.
 
 Does not cover how an island takes its programs in (``engine.search``), or how vectors are made
 (``engine.embedding``).
@@ -49,7 +51,7 @@ from engine.syntax import read
 _log = logging.getLogger("brood")
 
 # Keep the draws apart from others that derive from the same seed.
-_MIXING_STREAM, _CLUSTERS_STREAM = 0x4D, 0x4B
+_MIXING_STREAM, _CLUSTERS_STREAM, _DEALING_STREAM = 0x4D, 0x4B, 0x44
 _RESTARTS = 8  # one start in a bad place is likely, eight are not
 _ROUNDS = 30  # pools of hundreds settle in fewer
 
@@ -101,6 +103,7 @@ def seeds(
         valid,
         embed([each.program for each in valid]),
         islands=settings.islands.count,
+        assignment=settings.pool.assignment,
         mixing=settings.pool.mixing,
         elites=settings.pool.elites,
         direction=problem.direction,
@@ -132,6 +135,7 @@ def allocate(
     vectors: Vectors,
     *,
     islands: int,
+    assignment: str,
     mixing: float,
     elites: float,
     direction: Direction,
@@ -143,16 +147,19 @@ def allocate(
         candidates: the pool's programs with a score, each id once.
         vectors: their embeddings, in the same order, finite, shape (len(candidates), d).
         islands: how many there are, 1 or more.
+        assignment: ``kmeans`` for clusters of the vectors, ``random`` for groups of equal size,
+            whatever is in them.
         mixing: d, from 0 (clusters stay as they are) to 1.
         elites: rho, from 0 to 1 (clusters stay as they are).
         direction: of the scores.
         seed: the run's; the same arguments give the same programs.
     """
     best_first = partial(rank, direction=direction)
-    ranked = [
-        sorted((candidates[row] for row in rows), key=best_first)
-        for rows in clusters(vectors, k=islands, seed=seed)
-    ]
+    if assignment == "kmeans":
+        groups = clusters(vectors, k=islands, seed=seed)
+    else:
+        groups = dealt(len(candidates), k=islands, seed=seed)
+    ranked = [sorted((candidates[row] for row in rows), key=best_first) for rows in groups]
     if not ranked:
         return ((),) * islands
     # P: each top ceil(d |C_i|), section 3.3
@@ -174,6 +181,19 @@ def allocate(
 def _share(ratio: float, own: Sequence[Candidate]) -> Fraction:
     """Return the ratio of a cluster's size, as the decimal that the ratio is written as."""
     return Fraction(repr(float(ratio))) * len(own)
+
+
+def dealt(count: int, *, k: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    """Return rows dealt out at random to at most ``k`` groups, none empty, their sizes within one.
+
+    Args:
+        count: of rows.
+        k: how many groups, 1 or more.
+        seed: the same one gives the same groups.
+    """
+    rows = np.random.default_rng([seed, 0, 0, _DEALING_STREAM]).permutation(count)
+    groups = np.array_split(rows, min(k, count)) if count else []
+    return tuple(tuple(sorted(group.tolist())) for group in groups)
 
 
 def clusters(vectors: Vectors, *, k: int, seed: int) -> tuple[tuple[int, ...], ...]:

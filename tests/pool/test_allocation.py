@@ -34,10 +34,12 @@ def islands(
     elites: float,
     direction: Direction = Direction.MAXIMISE,
     seed: int = 0,
+    assignment: str = "kmeans",
 ) -> Islands:
     found = allocate(
         *pool,
         islands=count,
+        assignment=assignment,
         mixing=mixing,
         elites=elites,
         direction=direction,
@@ -48,6 +50,27 @@ def islands(
 
 A = [10.0, 9, 8, 7, 6, 5, 4, 3, 2, 1]
 B = [20.0, 19, 18, 17]
+
+
+def test_programs_dealt_out_at_random_go_to_islands_of_equal_size_whatever_they_are() -> None:
+    homes: Counter[tuple[str, int]] = Counter()
+    for seed in range(200):
+        found = islands(
+            heaps(A, B), count=4, mixing=0.0, elites=0.2, seed=seed, assignment="random"
+        )
+        assert sorted(map(len, found)) == [3, 3, 4, 4]
+        names = [name for island in found for name in island]
+        assert len(set(names)) == len(names) == 14  # each once
+        homes.update((name, number) for number, own in enumerate(found) for name in own)
+    assert len(homes) == 14 * 4  # each program has been everywhere
+    again = [
+        islands(heaps(A, B), count=4, mixing=0.3, elites=0.2, seed=5, assignment="random")
+        for _ in range(2)
+    ]
+    assert again[0] == again[1]
+    # Mixing takes place among the groups as among clusters: no size changes.
+    assert sorted(map(len, again[0])) == [3, 3, 4, 4]
+    assert islands(heaps([1.0]), count=3, mixing=0.0, elites=0, assignment="random") == 3 * [["a1"]]
 
 
 def test_hand_worked() -> None:
