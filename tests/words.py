@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from engine.core import ChatFrame, UserError
 from engine.settings import PromptSettings
 
-STABLE = PromptSettings(layout="stable", history_tokens=1000, growth_tokens=500, align=False)
+STABLE = PromptSettings(
+    layout="stable", history_tokens=1000, growth_tokens=500, align=False, pending=True
+)
 END = "<end>"
 
 

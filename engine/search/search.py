@@ -200,7 +200,7 @@ class Search:
             lineage=lineage,
             compactions=own.window.compactions,
             island=island,
-            pending=own.pending + ahead if self._prompts.history_tokens else (),
+            pending=own.pending + ahead if self._prompts.shows_pending else (),
             partner=None if choice.partner is None else population.candidate(choice.partner),
             repairs=None if choice.repairs is None else population.attempt(choice.repairs),
             rule=choice.rule,

@@ -21,9 +21,17 @@ class PromptSettings(Section):
             ``model.max_model_len``.
         align: fill prompts up to a block of the prefix cache, but for transcripts; see
             ``engine.prompts.layouts``.
+        pending: whether a call that begins on a guess shows the programs of its island that have no
+            verdict yet, beside those that have.
     """
 
     layout: Layout
     history_tokens: Tokens
     growth_tokens: Tokens
     align: Flag
+    pending: Flag
+
+    @property
+    def shows_pending(self) -> bool:
+        """Whether a prompt with other programs shows those without a verdict too."""
+        return self.pending and self.history_tokens > 0

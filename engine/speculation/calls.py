@@ -93,7 +93,7 @@ class SpeculativeCalls(Calls):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shows_pending = self.settings.prompts.history_tokens > 0
+        self._shows_pending = self.settings.prompts.shows_pending
         # By island, of its next call, the one after it, and so on:
         self._guesses: defaultdict[int, list[Guess]] = defaultdict(list)
         self._given_up: list[Guess] = []  # whose children are not all back

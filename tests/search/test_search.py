@@ -54,7 +54,9 @@ ALONE = IslandSettings(
     migrants=5,
     topology={"policy": "ring"},
 )
-CLASSIC = PromptSettings(layout="classic", history_tokens=2, growth_tokens=2, align=False)
+CLASSIC = PromptSettings(
+    layout="classic", history_tokens=2, growth_tokens=2, align=False, pending=True
+)
 STABLE = replace(CLASSIC, layout="stable")
 TRANSCRIPT = replace(CLASSIC, layout="transcript")
 
@@ -208,6 +210,12 @@ def test_what_is_pending_changes_nothing_else_of_what_is_asked() -> None:
 
 def test_a_run_that_shows_no_others_shows_no_pending_ones() -> None:
     search = search_with(SCORES, prompts=replace(STABLE, history_tokens=0))
+    search.admit(*born(id="2.0", program=read(program(50)), iteration=2, parent=INITIAL))
+    assert {each.pending for each in asked(search)} == {()}
+
+
+def test_a_run_may_leave_out_what_is_pending() -> None:
+    search = search_with(SCORES, prompts=replace(STABLE, pending=False))
     search.admit(*born(id="2.0", program=read(program(50)), iteration=2, parent=INITIAL))
     assert {each.pending for each in asked(search)} == {()}
 

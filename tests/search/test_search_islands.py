@@ -31,7 +31,9 @@ SETTINGS = SearchSettings(
     operators={"rewrite": 2.0, "diff": 1.0},
     mix={"policy": "fixed"},
 )
-PROMPTS = PromptSettings(layout="stable", history_tokens=2, growth_tokens=2, align=False)
+PROMPTS = PromptSettings(
+    layout="stable", history_tokens=2, growth_tokens=2, align=False, pending=True
+)
 TURBOEVOLVE = WIDTHS.read({"policy": "turboevolve"})
 ISLANDS = IslandSettings(
     count=1,

@@ -54,7 +54,9 @@ class Told:
                 migrants=1,
                 topology={"policy": "ring"},
             ),
-            prompts=PromptSettings(layout=layout, history_tokens=9, growth_tokens=9, align=False),
+            prompts=PromptSettings(
+                layout=layout, history_tokens=9, growth_tokens=9, align=False, pending=True
+            ),
             direction=Direction.MAXIMISE,
             seed=3,
             size=lambda _: 1,

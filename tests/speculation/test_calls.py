@@ -201,6 +201,15 @@ def test_a_guess_shows_the_children_of_the_guess_before_it(tmp_path: Path) -> No
     assert calls[2].known < events.index(children["1.0"]) < position
 
 
+def test_a_guess_may_be_behind_what_is_under_way(tmp_path: Path) -> None:
+    plain = resolved(ahead=2, calls=5, history_tokens=2000)
+    settings = dataclasses.replace(plain, prompts=dataclasses.replace(plain.prompts, pending=False))
+    events = live(settings, tmp_path, last=2, scores={})
+    calls = {event.iteration: event for event in events if isinstance(event, Call)}
+    assert calls[2].guessed and calls[2].ahead == ()
+    assert not any("pending" in call.prompt for call in calls.values())
+
+
 @pytest.mark.parametrize("history_tokens", [0, 2000])
 def test_a_verdict_that_changes_the_parent_ends_all_guesses_of_another(
     history_tokens: int, tmp_path: Path
