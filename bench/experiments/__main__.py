@@ -8,34 +8,38 @@ Results are kept in ``out``/NAME: a line in ``results.jsonl`` for each run that 
 and the runs' folders. A run with a line is not made again, unless its overrides are others now; one
 that was cut off is. So an experiment may be stopped, and started again with the same command.
 
-When an experiment has results for its baseline and another arm, ``bench/results/experiments`` gets
-NAME.json: see ``bench.experiments.comparison``. ``python -m bench.experiments.page`` makes
-``docs/experiments.md`` of those.
+Then ``results`` gets NAME.json, of all runs that there are of the experiment: see
+``bench.experiments.comparison``. ``python -m bench.experiments.page`` makes ``docs/experiments.md``
+of those.
 
 Usage: python -m bench.experiments name=k[,stale,...] [out=runs/experiments] [problems=...]
-       [arms=...] [seeds=0,1,...] [amount=N] [cores=N] [at_once=N] [results=FOLDER] [make=true]
+       [arms=...] [seeds=0,1,...] [amount=N] [cores=N] [at_once=N] [make=true]
+       [results=bench/results/experiments] [table=bench/experiments/table.yaml]
 cores=N      for each run, in place of the table's
 at_once=N    runs at a time; as many as there are cores for
 amount=N     of the budget, in place of the table's
+results=     write nothing
 make=false   only compare what there is
 The last line printed is JSON: how many runs there are of each experiment, and the runs that failed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.experiments.comparison import compared
 from bench.experiments.lanes import make
 from bench.experiments.results import Kept, Result
-from bench.experiments.table import Experiment, Job, chosen, narrowed, read_table
+from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.options import number, read_options
 from engine.core import UserError
 from engine.interrupt import terminable
+from engine.report.summary import write_whole
 
 RESULTS = Path("bench/results/experiments")
 DEFAULTS = {
@@ -49,24 +53,17 @@ DEFAULTS = {
     "at_once": "",
     "results": str(RESULTS),
     "make": "true",
+    "table": str(TABLE),
 }
 
 
-def experiment_of(name: str, options: dict[str, str]) -> Experiment:
-    """Return an experiment as the command line wants it.
+def run(whole: Experiment, options: dict[str, str]) -> dict[str, Any]:
+    """Make the runs that an experiment lacks; return how it stands.
 
     Raises:
-        UserError: there is none of that name, or an option is wrong.
+        UserError: an option names what the experiment has not, or an override is wrong.
     """
-    (experiment,) = chosen([name], read_table())
-    experiment = narrowed(experiment, options)
-    if options["cores"]:
-        experiment = dataclasses.replace(experiment, cores=int(number(options, "cores")))
-    return experiment
-
-
-def run(experiment: Experiment, options: dict[str, str]) -> dict[str, Any]:
-    """Make the runs that an experiment lacks; return how it stands."""
+    experiment = narrowed(whole, options)
     kept = Kept(Path(options["out"]).resolve() / experiment.name)
     jobs = experiment.jobs
     for job in {job.arm: job for job in jobs}.values():
@@ -80,7 +77,7 @@ def run(experiment: Experiment, options: dict[str, str]) -> dict[str, Any]:
             sys.stderr.write(f"{failed[-1]}\n")
             return
         kept.add(answer)
-        left = len([each for each in jobs if kept.found(each) is None])
+        left = len(jobs) - len(kept.of(jobs))
         sys.stdout.write(
             f"{experiment.name} {job.problem} {job.arm} seed {job.seed}: {answer['best_score']!r}, "
             f"{answer['candidates']} candidates in {answer['seconds']:.0f} s, {left} runs left\n"
@@ -92,19 +89,34 @@ def run(experiment: Experiment, options: dict[str, str]) -> dict[str, Any]:
         cores = cores[: int(number(options, "at_once")) * experiment.cores]
     if options["make"] == "true":
         make(missing, out=kept.folder, cores=cores, made=made)
+    results = kept.of(list(dict.fromkeys([*jobs, *whole.jobs])))
+    if options["results"] and results:
+        write(whole, results, folder=Path(options["results"]))
     return {"runs": len(kept.of(jobs)), "of": len(jobs), "failed": failed}
+
+
+def write(experiment: Experiment, results: Sequence[Result], *, folder: Path) -> None:
+    """Write what an experiment has found so far: its figures, and the curves behind them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = ("problem", "arm", "seed", "seconds", "candidates", "generated_tokens", "best_score")
+    curves = [{**{key: run[key] for key in keys}, "curve": run["curve"]} for run in results]
+    found = {**compared(experiment, results), "runs": curves}
+    write_whole(folder / f"{experiment.name}.json", json.dumps(found, allow_nan=False) + "\n")
 
 
 def main(arguments: list[str]) -> int:
     """Run and compare; return the exit code."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
+    table = read_table(Path(options["table"]))
     if not options["name"]:
-        raise UserError(f"give name=NAME, one or several of {', '.join(read_table())}")
-    experiments = [experiment_of(name, options) for name in options["name"].split(",")]
+        raise UserError(
+            f"give name=NAME, one or several of {', '.join(read_table(Path(options['table'])))}"
+        )
+    experiments = chosen(options["name"].split(","), table)
     stand: dict[str, Any] = {}
     with terminable():
-        for experiment in experiments:
-            stand[experiment.name] = run(experiment, options)
+        for whole in experiments:
+            stand[whole.name] = run(whole, options)
     sys.stdout.write(json.dumps(stand) + "\n")
     return 1 if any(each["failed"] for each in stand.values()) else 0
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.experiments.table import Job
 from engine.core import INITIAL, Refusal, UserError
+from engine.problem import read_aims
 from engine.report.analysis import RunRecord
 from engine.report.clock import clock_use
 from engine.store import Child, Verdict, read_log
@@ -41,10 +42,11 @@ def figures(record: RunRecord) -> Result:
     """Return the figures of a run that has ended.
 
     ``curve`` has the score of each new best program with what had been used by then: wall
-    ``seconds``, evaluated ``candidates``, and ``evaluations`` (`is_evaluation`); the first of them
-    is the best program that the run began with. ``improving`` counts the children that are better
-    than their parent, ``by_k`` children and improving ones by their call's K. Of evaluators,
-    ``idle_share`` is the mean over all of them.
+    ``seconds``, evaluated ``candidates``, generated ``tokens``, and ``evaluations``
+    (`is_evaluation`); the first of them is the initial program. ``best_known`` is the best
+    published score that compares. ``improving`` counts the children that are better than their
+    parent, ``by_k`` children and improving ones by their call's K. Of evaluators, ``idle_share`` is
+    the mean over all of them.
     """
     folder = record.folder
     assert folder is not None
@@ -56,6 +58,7 @@ def figures(record: RunRecord) -> Result:
             "seconds": round(record.totals[name]["seconds"], 3),
             "candidates": int(record.totals[name]["candidates"]),
             "evaluations": evaluations[name],
+            "tokens": int(record.totals[name]["tokens"]),
         }
         for name, score in record.bests.items()
     ]
@@ -65,12 +68,16 @@ def figures(record: RunRecord) -> Result:
         counts[0] += 1
         counts[1] += trial.is_better
     improving = sum(each.is_better for each in trials)
+    known, target = read_aims(Path(record.settings.problem))
+    comparable = [each.score for each in known if each.comparable]
     clock = clock_use(folder / TIMELINE)
     assert clock is not None
     return {
         "direction": history.direction.value,
         "initial_score": history.verdicts[INITIAL].score,
         "best_score": curve[-1]["score"],
+        "target": record.settings.budget.target or target,
+        "best_known": min(comparable, key=history.direction.key, default=None),
         "curve": curve,
         "seconds": round(record.end["seconds"], 3),
         "candidates": history.evaluated,

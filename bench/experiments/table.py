@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from bench.options import number
 from engine import config
 from engine.core import UserError
 from engine.problem import shipped
@@ -197,7 +198,9 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
         except ValueError as error:
             raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
     if options["amount"]:
-        changed["amount"] = float(options["amount"])
+        changed["amount"] = number(options, "amount")
+    if options["cores"]:
+        changed["cores"] = int(number(options, "cores"))
     return replace(experiment, **changed)
 
 
