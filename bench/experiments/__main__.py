@@ -13,10 +13,12 @@ Then ``results`` gets NAME.json, of all runs that there are of the experiment: s
 of those.
 
 Usage: python -m bench.experiments name=k[,stale,...] [out=runs/experiments] [problems=...]
-       [arms=...] [seeds=0,1,...] [amount=N] [cores=N] [at_once=N] [make=true]
-       [results=bench/results/experiments] [table=bench/experiments/table.yaml]
+       [arms=...] [seeds=0,1,...] [model=smollm2] [amount=N] [cores=N]
+       [at_once=N] [make=true] [results=bench/results/experiments]
+       [table=bench/experiments/table.yaml]
 cores=N      for each run, in place of the table's
 at_once=N    runs at a time; as many as there are cores for
+model=NAME   in place of the embedded one: a preset, a folder or a hub id
 amount=N     of the budget, in place of the table's
 results=     write nothing
 make=false   only compare what there is
@@ -49,6 +51,7 @@ DEFAULTS = {
     "arms": "",
     "seeds": "",
     "amount": "",
+    "model": "",
     "cores": "",
     "at_once": "",
     "results": str(RESULTS),
@@ -89,8 +92,9 @@ def run(whole: Experiment, options: dict[str, str]) -> dict[str, Any]:
         cores = cores[: int(number(options, "at_once")) * experiment.cores]
     if options["make"] == "true":
         make(missing, out=kept.folder, cores=cores, made=made)
-    results = kept.of(list(dict.fromkeys([*jobs, *whole.jobs])))
-    if options["results"] and results:
+    everything = {"problems": "", "arms": "", "seeds": ""}
+    whole = narrowed(whole, {**options, **everything})
+    if options["results"] and (results := kept.of(whole.jobs)):
         write(whole, results, folder=Path(options["results"]))
     return {"runs": len(kept.of(jobs)), "of": len(jobs), "failed": failed}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from bench.options import number
+from bench.options import model_arguments, number
 from engine import config
 from engine.core import UserError
 from engine.problem import shipped
@@ -150,14 +150,15 @@ def _experiment(name: str, found: Mapping[str, Any]) -> Experiment:
     """Return what an entry of the table declares."""
     if unknown := set(found) - _KEYS:
         raise UserError(f"experiment {name} has no key {sorted(unknown)[0]!r}")
-    problems = found["problems"]
-    if not isinstance(problems, Mapping):
-        problems = dict.fromkeys(problems)
-    for problem, given in problems.items():
-        if problem not in shipped() and not any(
-            each.startswith("problem=") for each in given or ()
-        ):
-            raise UserError(f"experiment {name}: {problem} is none of {', '.join(shipped())}")
+    instances = found["problems"]
+    if not isinstance(instances, Mapping):
+        instances = dict.fromkeys(instances)
+    problems = {instance: tuple(own or ()) for instance, own in instances.items()}
+    for instance, own in problems.items():
+        if not any(each.startswith("problem=") for each in own):
+            if instance not in shipped():
+                raise UserError(f"experiment {name}: {instance} is none of {', '.join(shipped())}")
+            problems[instance] = (f"problem={instance}", *own)
     ((budget, amount),) = found["budget"].items()
     arms, shared = found["arms"], tuple(found.get("shared", ()))
     if budget not in BUDGETS or found["baseline"] not in arms:
@@ -168,9 +169,7 @@ def _experiment(name: str, found: Mapping[str, Any]) -> Experiment:
         source=found["source"],
         baseline=found["baseline"],
         arms={arm: (*shared, *(own or ())) for arm, own in arms.items()},
-        problems={
-            problem: (f"problem={problem}", *(given or ())) for problem, given in problems.items()
-        },
+        problems=problems,
         seeds=tuple(range(found["seeds"])),
         budget=budget,
         amount=amount,
@@ -181,6 +180,8 @@ def _experiment(name: str, found: Mapping[str, Any]) -> Experiment:
 
 def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
     """Return an experiment with only the problems, arms and seeds that a command line names.
+
+    An arm that names a model keeps it.
 
     Raises:
         UserError: it has none of that name.
@@ -197,6 +198,12 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
             changed["seeds"] = tuple(int(seed) for seed in options["seeds"].split(","))
         except ValueError as error:
             raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
+    if options["model"]:
+        asked = model_arguments(options)
+        changed["arms"] = {
+            arm: own if any(each.startswith("model=") for each in own) else (*asked, *own)
+            for arm, own in (changed["arms"]).items()
+        }
     if options["amount"]:
         changed["amount"] = number(options, "amount")
     if options["cores"]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bench import gpu, learning, peers, pools, restart, search
+from bench import gpu, learning, peers, restart
+from bench.experiments.table import narrowed, read_table
 from bench.options import model_arguments
 from engine import config
 from engine.core import UserError
@@ -27,7 +28,7 @@ LOADING = (
     "throughput",
 )
 """Those whose ``main`` looks for the weights itself."""
-OTHERS = ("gpu", "gpu_model", "learning", "peers", "pools", "restart", "search")
+OTHERS = ("gpu", "gpu_model", "learning", "peers", "restart")
 MODELS = ("qwen3_coder_30b", "somewhere/with-weights", "/some/folder")
 
 
@@ -80,32 +81,19 @@ def test_an_unknown_model_is_a_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_searches_and_pools_have_the_model(model: str) -> None:
+def test_experiments_have_the_model(model: str, tmp_path: Path) -> None:
     wanted = settings_of(model)
-    few = {"seeds": "0", "problems": "signal"}
-    asked = {**search.DEFAULTS, **few, "methods": "one-island,mutation", "model": model}
-    by_method = {job.method: job.settings.model for job in search.jobs_of(asked)}
-    assert (by_method["one-island"].name, by_method["one-island"].path) == (
-        wanted.name,
-        wanted.path,
-    )
-    assert by_method["mutation"].kind == "mutation"
-    (job, *_) = pools.jobs_of({**pools.DEFAULTS, "models": model})
-    assert (job.settings.model.name, job.settings.model.path) == (wanted.name, wanted.path)
+    options = {**dict.fromkeys(("problems", "seeds", "amount", "cores"), ""), "model": model}
+    experiment = narrowed(read_table()["methods"], {**options, "arms": "one-island,mutation"})
+    by_arm = {job.arm: job.settings(tmp_path).model for job in experiment.jobs[:2]}
+    assert (by_arm["one-island"].name, by_arm["one-island"].path) == (wanted.name, wanted.path)
+    assert by_arm["mutation"].kind == "mutation"
     asked = {**learning.DEFAULTS, "model": model, "arms": "none,mutation"}
     for run in learning.jobs_of(asked):
         is_asked = set(model_arguments({"model": model})) <= set(run.command)
         assert is_asked is (run.arm == "none")
     made = gpu.read_bench([f"model={model}"], ExitStack()).settings.model
     assert (made.name, made.path) == (wanted.name, wanted.path)
-
-
-def test_results_of_another_model_are_others() -> None:
-    asked = {**search.DEFAULTS, "methods": "one-island", "seeds": "0", "problems": "signal"}
-    (embedded,) = search.jobs_of(asked)
-    (other,) = search.jobs_of({**asked, "model": "qwen3_coder_30b"})
-    assert embedded.key != other.key
-    assert embedded.key["overrides"] == ["islands.count=1"]  # as in results that are kept
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -1,0 +1,280 @@
+"""Experiments: the table, figures and tests by hand, and runs that are made only once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.experiments.comparison import compared, score_at
+from bench.experiments.lanes import core_groups
+from bench.experiments.page import page, read_results
+from bench.experiments.results import Kept, Result
+from bench.experiments.table import TABLE, Experiment, chosen, narrowed, read_table
+from bench.figures import holm
+from engine.core import UserError
+from engine.report.analysis.figures import median_interval
+
+ROOT = Path(__file__).parents[2]
+TABLE_OF_EXPERIMENTS = read_table()
+WHOLE = dict.fromkeys(("problems", "arms", "seeds", "model", "amount", "cores"), "")
+TINY = """\
+tiny:
+  question: Does it run?
+  source: a test
+  baseline: k4
+  shared: [model=mutation]
+  arms:
+    k4: [search.k=4]
+    k8: [search.k=8]
+  problems:
+    signal:
+    other: [problem=signal, evaluation.workers=1]
+  seeds: 1
+  budget: {evaluations: 8}
+"""
+
+
+def tiny(folder: Path, text: str = TINY) -> Experiment:
+    """Return the experiment of a table in a file."""
+    path = folder / "table.yaml"
+    path.write_text(text)
+    (experiment,) = read_table(path).values()
+    return experiment
+
+
+def result(problem: str, arm: str, seed: int, *curve: tuple[float, float, int]) -> Result:
+    """Return a result from its curve: score, seconds, candidates; the last ends the run."""
+    points = [
+        {"score": score, "seconds": seconds, "candidates": candidates, "evaluations": candidates}
+        for score, seconds, candidates in curve
+    ]
+    return {
+        **{"problem": problem, "arm": arm, "seed": seed, "direction": "maximise"},
+        **{"initial_score": curve[0][0], "target": 2.0, "best_known": None},
+        **{"best_score": max(score for score, *_ in curve), "curve": points[:-1]},
+        **{key: points[-1][key] for key in ("seconds", "candidates", "evaluations")},
+        **{"valid": 4, "children": 20, "improving": 2, "by_k": {"4": [20, 2]}},
+        **{"generated_tokens": 100, "hit_rate": 0.5, "idle_share": 0.25},
+        **{"commit": "c", "machine": {"processor": "p", "cores": 2, "memory_gib": 4}},
+    }
+
+
+@pytest.mark.parametrize("name", TABLE_OF_EXPERIMENTS)
+def test_every_arm_of_the_table_is_a_configuration_with_one_limit(
+    name: str, tmp_path: Path
+) -> None:
+    experiment = TABLE_OF_EXPERIMENTS[name]
+    for job in {(job.arm, job.problem): job for job in experiment.jobs}.values():
+        if any(each.startswith("fill=") for each in job.overrides):
+            pytest.importorskip("engine.fill")
+        settings = job.settings(tmp_path)
+        limits = (settings.budget.seconds, settings.budget.candidates)
+        assert sum(limit is not None for limit in limits) == 1
+        assert settings.seed == 0 and settings.name == job.name
+
+
+def test_jobs_take_arms_in_turns_and_names_tell_them_apart(tmp_path: Path) -> None:
+    experiment = tiny(tmp_path, TINY.replace("seeds: 1", "seeds: 2"))
+    jobs = experiment.jobs
+    assert [(job.seed, job.problem, job.arm) for job in jobs[:5]] == [
+        *((0, "signal", "k4"), (0, "signal", "k8"), (0, "other", "k4"), (0, "other", "k8")),
+        (1, "signal", "k4"),
+    ]
+    longer = narrowed(experiment, {**WHOLE, "amount": "9"}).jobs
+    assert len({job.name for job in [*jobs, *longer]}) == 2 * len(jobs) == 16
+    few = narrowed(experiment, {**WHOLE, "arms": "k8", "seeds": "5"})
+    assert [(job.arm, job.seed) for job in few.jobs] == [("k8", 5), ("k8", 5)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"arms": "k4,nope"}, "arms=nope is none of k4, k8"),
+        ({"problems": "tour"}, "problems=tour is none of signal, other"),
+        ({"seeds": "1,x"}, "seeds=1,x are no whole numbers"),
+        ({"amount": "0"}, "amount=0 is no number above 0"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, str], words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=words):
+        narrowed(tiny(tmp_path), {**WHOLE, **options})
+
+
+def test_bad_tables_are_named(tmp_path: Path) -> None:
+    for old, new, words in (
+        ("baseline: k4", "baseline: k5", "baseline one of its arms"),
+        ("source:", "sauce:", "no key 'sauce'"),
+        ("signal:", "sgnal:", "sgnal is none of"),
+    ):
+        with pytest.raises(UserError, match=words):
+            tiny(tmp_path, TINY.replace(old, new))
+    with pytest.raises(UserError, match="name=nope is none of k, stale"):
+        chosen(["nope"], TABLE_OF_EXPERIMENTS)
+
+
+def test_cores_are_shared_out_in_whole_groups() -> None:
+    assert core_groups([0, 1, 2, 3], each=1) == [[0], [1], [2], [3]]
+    assert core_groups([0, 1, 2], each=2) == [[0, 1]]
+    assert core_groups([3], each=2) == [[3]]
+
+
+def test_scores_are_compared_at_equal_seconds_and_at_equal_candidates(tmp_path: Path) -> None:
+    """By hand: k8 is faster, so at equal candidates it is cut where k4 ends, after 4."""
+    slow = [result("signal", "k4", seed, (1.0, 0, 0), (1.5, 9, 3), (1.5, 10, 4)) for seed in (0, 1)]
+    fast = [
+        result("signal", "k8", seed, (1.0, 0, 0), (1.2, 2, 3), (1.8, 8, 9), (1.8, 10, 12))
+        for seed in (0, 1)
+    ]
+    assert score_at(fast[0], "seconds", 7.9) == 1.2 and score_at(fast[0], "seconds", 8) == 1.8
+    found = compared(tiny(tmp_path, TINY.replace("evaluations", "seconds")), [*slow, *fast])
+    one = found["problems"]["signal"]
+    assert one["equal"] == {"seconds": 10, "candidates": 4}
+    assert one["arms"]["k4"]["score"]["seconds"]["median"] == 1.5
+    assert one["arms"]["k8"]["score"]["seconds"]["median"] == 1.8
+    assert one["arms"]["k8"]["score"]["candidates"]["median"] == 1.2
+    # From 1.0 to the target 2.0 is one: 0.3 better, and 0.3 worse.
+    gain = one["arms"]["k8"]["gain"]
+    assert gain["seconds"]["mean"] == pytest.approx(0.3)
+    assert gain["candidates"]["mean"] == pytest.approx(-0.3)
+    assert one["arms"]["k4"]["gain"] == {}
+    assert one["arms"]["k4"]["candidates_per_hour"] == pytest.approx(8 / (20 / 3600))
+    assert one["arms"]["k4"]["by_k"] == {"4": {"children": 40, "improvement_share": 0.1}}
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_a_run_that_stopped_at_its_target_keeps_its_score(tmp_path: Path) -> None:
+    short = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 1, 2))
+    long = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 9, 30), (1.5, 10, 40))
+    found = compared(tiny(tmp_path), [short, long])["problems"]["signal"]
+    assert found["equal"] == {"evaluations": 40, "seconds": 10, "candidates": 40}
+    assert found["arms"]["k8"]["score"]["candidates"]["median"] == 2.0
+    assert (found["arms"]["k8"]["reached"], found["arms"]["k4"]["reached"]) == (1, 0)
+
+
+def test_tests_over_all_problems_are_exact_and_corrected(tmp_path: Path) -> None:
+    """By hand: five pairs of one sign have p = 2 / 2^5; ten 2 / 2^10; two problems 2 / 2^2."""
+    found = compared(
+        tiny(tmp_path, TINY.replace("k8: [search.k=8]", "k8: [search.k=8]\n    k2: [search.k=2]")),
+        [
+            result(problem, arm, seed, (1.0, 0, 0), (1.0 + gain, 1, 1), (1.0 + gain, 9, 9))
+            for problem in ("signal", "other")
+            for seed in range(5)
+            for arm, gain in (("k4", 0.1), ("k8", 0.2 + 0.01 * seed), ("k2", 0.1))
+        ],
+    )
+    one = found["problems"]["signal"]["arms"]["k8"]["gain"]["seconds"]
+    assert (one["wins"], one["wilcoxon_p"], one["holm_p"]) == (5, 0.0625, 0.125)
+    over = found["over_problems"]["seconds"]
+    assert over["k8"]["mean"] == pytest.approx(0.12)
+    assert (over["k8"]["wins"], over["k8"]["losses"], over["k8"]["pairs"]) == (10, 0, 10)
+    assert over["k8"]["wilcoxon_p"] == pytest.approx(2 / 2**10)
+    assert over["k8"]["holm_wilcoxon_p"] == pytest.approx(4 / 2**10)
+    assert (over["k8"]["problems_ahead"], over["k8"]["problems_p"]) == (2, 0.5)
+    low, high = over["k8"]["interval_95"]
+    assert 0.10 <= low < 0.12 < high <= 0.14
+    assert over["k2"]["wilcoxon_p"] is None and over["k2"]["holm_wilcoxon_p"] == 1.0
+
+
+def test_a_median_interval_has_the_confidence_that_it_says() -> None:
+    # P(all five on one side) is 2 / 2^5; P(Bin(6, 1/2) < 1) is 1/64, P(Bin(9, 1/2) < 2) 10/512.
+    five = median_interval([5, 1, 4, 2, 3])
+    assert five == {"median": 3, "low": 1, "high": 5, "confidence": pytest.approx(1 - 2 / 32)}
+    six = median_interval(range(6))
+    assert (six["low"], six["high"], six["confidence"]) == (0, 5, pytest.approx(1 - 2 / 64))
+    nine = median_interval(range(9))
+    assert (nine["low"], nine["high"], nine["confidence"]) == (1, 7, pytest.approx(1 - 20 / 512))
+    assert median_interval([7.0]) == {"median": 7, "low": 7, "high": 7, "confidence": 0}
+
+
+def test_holm_multiplies_the_smallest_most_and_never_turns_an_order_round() -> None:
+    # Four tests: 0.01 * 4, then 0.02 * 3, then 0.04 * 2, then 0.03 -> after it, so 0.08 too.
+    corrected = holm({"a": 0.04, "b": 0.01, "c": 0.02, "d": 0.05})
+    expected = {"b": 0.04, "c": 0.06, "a": 0.08, "d": 0.08}
+    assert corrected == pytest.approx(expected)
+    assert holm({"a": 0.9, "b": 0.6}) == {"b": 1.0, "a": 1.0}
+    assert holm({}) == {}
+
+
+def test_a_line_that_was_cut_off_is_no_result_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    job = tiny(tmp_path).jobs[0]
+    kept = Kept(tmp_path / "out")
+    kept.add({**job.key, "best_score": 1.0})
+    file = tmp_path / "out" / "results.jsonl"
+    file.write_text(file.read_text() + '{"problem": "sig')
+    again = Kept(tmp_path / "out")
+    assert len(again.results) == 1 and again.found(job) == {**job.key, "best_score": 1.0}
+    again.add({**tiny(tmp_path).jobs[1].key, "best_score": 2.0})
+    assert [each["best_score"] for each in Kept(tmp_path / "out").results] == [1.0, 2.0]
+    file.write_text("{broken\n" + file.read_text())
+    with pytest.raises(UserError, match="line 1 is no JSON"):
+        Kept(tmp_path / "out")
+
+
+def test_the_page_is_that_of_the_table_and_the_results() -> None:
+    made = page(read_table(), read_results(ROOT / "bench" / "results" / "experiments"))
+    assert made == (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert TABLE.name in made
+
+
+def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the command on the tiny table."""
+    tiny(folder)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "bench.experiments", "name=tiny"),
+            *(f"table={folder / 'table.yaml'}", f"out={folder / 'out'}"),
+            *(f"results={folder / 'results'}", *arguments),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.mark.slow
+def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> None:
+    run(tmp_path, "arms=k4", "problems=signal")
+    file = tmp_path / "out" / "tiny" / "results.jsonl"
+    (first,) = file.read_text().splitlines()
+    cut_off = tiny(tmp_path).jobs[1]
+    folder = tmp_path / "out" / "tiny" / "runs" / cut_off.name
+    folder.mkdir(parents=True)  # of a run that has no line
+    (folder / "left").touch()
+    said = run(tmp_path, "problems=signal").stdout
+    lines = file.read_text().splitlines()
+    assert lines[0] == first and len(lines) == 2
+    assert not (folder / "left").exists()
+    assert json.loads(said.splitlines()[-1]) == {"tiny": {"runs": 2, "of": 2, "failed": []}}
+    for line, k in zip(lines, (4, 8), strict=True):
+        kept: dict[str, Any] = json.loads(line)
+        assert kept["evaluations"] >= 8 and kept["by_k"].keys() == {str(k)}
+        scores = [point["score"] for point in kept["curve"]]
+        assert scores == sorted(scores) and scores[0] == kept["initial_score"]
+        assert kept["best_score"] == scores[-1]
+        assert (tmp_path / "out" / "tiny" / kept["folder"] / "run.db").exists()
+    found = json.loads((tmp_path / "results" / "tiny.json").read_text())
+    assert found["problems"]["signal"]["arms"].keys() == {"k4", "k8"}
+    to = [f"results={tmp_path / 'results'}", f"to={tmp_path / 'docs'}"]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "bench.experiments.page", *to),
+            f"table={tmp_path / 'table.yaml'}",
+        ],
+        check=True,
+        cwd=ROOT,
+    )
+    written = (tmp_path / "docs" / "experiments.md").read_text()
+    assert "### tiny on signal" in written
+    assert (tmp_path / "docs" / "images" / "experiments" / "tiny-signal.svg").exists()
+    bad = run(tmp_path, "arms=nope", code=2)
+    assert bad.stderr == "error: arms=nope is none of k4, k8\n"
