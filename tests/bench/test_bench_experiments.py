@@ -76,7 +76,7 @@ def test_every_arm_of_the_table_is_a_configuration_with_one_limit(
         settings = job.settings(tmp_path)
         limits = (settings.budget.seconds, settings.budget.candidates)
         assert sum(limit is not None for limit in limits) == 1
-        assert settings.seed == 0 and settings.name == job.name
+        assert (settings.seed, settings.name) == (job.seed, job.name)
 
 
 def test_jobs_take_arms_in_turns_and_names_tell_them_apart(tmp_path: Path) -> None:

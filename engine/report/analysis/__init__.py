@@ -6,7 +6,8 @@ from engine.report.analysis.curves import coverage, progress
 from engine.report.analysis.distance import distance
 from engine.report.analysis.figures import Table
 from engine.report.analysis.learning import learning
-from engine.report.analysis.rates import operators, parents, ranks
+from engine.report.analysis.ranks import ranks
+from engine.report.analysis.rates import operators, parents
 from engine.report.analysis.replay import replay
 from engine.report.analysis.runs import GrowingRun, RunRecord, growing_run, read_runs, record_of
 

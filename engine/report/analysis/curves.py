@@ -20,7 +20,6 @@ from engine.core import INITIAL, Cell, Feature
 from engine.report.analysis.figures import Table, mean, median, spread
 from engine.report.analysis.runs import RunRecord, Totals
 from engine.search.features import cell_of, dimensions
-from engine.store import Verdict
 from engine.syntax import read
 
 _STEPS = 10  # into which an axis is divided
@@ -78,7 +77,7 @@ def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[s
 
 def coverage(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Fill an archive for each run, candidate by candidate."""
-    features = _features(runs)
+    features = shared_features(runs)
     most = int(max(run.end["candidates"] for run in runs))
     steps = sorted({most * step // _STEPS for step in range(_STEPS + 1)})
     rows = [row for run in runs for row in _snapshots(run, features, steps)]
@@ -99,7 +98,7 @@ def coverage(runs: Sequence[RunRecord]) -> dict[str, Table]:
     }
 
 
-def _features(runs: Sequence[RunRecord]) -> tuple[Feature, ...]:
+def shared_features(runs: Sequence[RunRecord]) -> tuple[Feature, ...]:
     """Return the features of the runs' own archives, or the structure if they do not agree."""
     kinds = {run.features for run in runs if run.features is not None}
     if len(kinds) == 1:
@@ -115,7 +114,8 @@ def _snapshots(
     filled = [
         (run.totals[verdict.candidate]["candidates"], cell, verdict.score)
         for verdict in run.history.verdicts.values()
-        if verdict.score is not None and (cell := _cell(run, verdict, features)) is not None
+        if verdict.score is not None
+        and (cell := cell_at(run, verdict.candidate, features)) is not None
     ]
     rows = []
     for at in steps:
@@ -131,7 +131,9 @@ def _snapshots(
     return rows
 
 
-def _cell(run: RunRecord, verdict: Verdict, features: tuple[Feature, ...]) -> Cell | None:
+def cell_at(run: RunRecord, candidate: str, features: tuple[Feature, ...]) -> Cell | None:
+    """Return the cell of a candidate with a verdict, as recorded or as its program says."""
+    verdict = run.history.verdicts[candidate]
     if run.features == features:
         return verdict.cell
     program = read(run.history.program_of(verdict.candidate))

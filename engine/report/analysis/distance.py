@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.report.analysis.figures import Share, Table, grouped, mean, median
+from engine.report.analysis.figures import Share, Table, grouped, mean, median, quartiles
 from engine.report.analysis.runs import RunRecord
 from engine.store import Call
 
@@ -55,7 +55,7 @@ def distance(runs: Sequence[RunRecord]) -> dict[str, Table]:
         rows=[_row(decile, k, calls) for (decile, k), calls in grouped(cells).items()],
         note="decile: of the distance within the run, 1 for the nearest; improving: share of the "
         "calls with a child better than the parent; best gain: of a call's best child, mean; both "
-        "within a run, the median over the runs.",
+        "within a run, the median over the runs, with quartiles.",
     )
     return {"by_shown": table}
 
@@ -106,13 +106,14 @@ def _row(decile: int, k: int, runs: Sequence[Sequence[_Told]]) -> dict[str, Any]
     gains = [
         mean([each.best_gain for each in calls if each.best_gain is not None]) for calls in runs
     ]
-    improving = median([mean([each.improves for each in calls]) or 0.0 for calls in runs])
+    improving, low, high = quartiles([mean([e.improves for e in calls]) or 0.0 for calls in runs])
+    gain, gain_low, gain_high = quartiles([each for each in gains if each is not None])
     return {
         "decile": decile + 1,
         "K": k,
         "distance": median([each.distance for calls in runs for each in calls]),
         "calls": sum(map(len, runs)),
         "runs": len(runs),
-        "improving": Share(improving or 0.0),
-        "best_gain": median([each for each in gains if each is not None]),
+        **{"improving": Share(improving or 0.0), "improving_q1": low, "improving_q3": high},
+        **{"best_gain": gain, "best_gain_q1": gain_low, "best_gain_q3": gain_high},
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, TypeVar
 
+import numpy as np
 import rich.table
 from rich.console import Console
 from rich.text import Text
@@ -84,6 +85,18 @@ def spread(values: Sequence[float]) -> dict[str, float | None]:
     """Return the middle and the extremes of ``values``; None where there are none."""
     least, most = min(values, default=None), max(values, default=None)
     return {"median": median(values), "lowest": least, "highest": most}
+
+
+def quartiles(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Return the median and the quartiles of ``values``; None of none.
+
+    A quartile between two values is as far from each as its place is (Hyndman and Fan, "Sample
+    quantiles in statistical packages", 1996, definition 7).
+    """
+    if not values:
+        return None, None, None
+    low, middle, high = (float(each) for each in np.quantile(values, [0.25, 0.5, 0.75]))
+    return middle, low, high
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:

@@ -1,11 +1,9 @@
-"""``analysis=operators``, ``parents`` and ``ranks``: what became of children, group by group.
+"""``analysis=operators`` and ``parents``: what became of children, group by group.
 
 Covers: the groups by operator; by the way to choose parents; and by place in the call for each K,
-TurboEvolve's rank profile (section 6.2). A way to choose parents is the settings under
-``search.parent`` that a run has, and the rule that each call records: the one of the policy that
-drew the parent, or why another one was taken (`engine.store.Call`). Children with an answer of
-their own are placed in the order of their temperatures; programs that one answer lists are in the
-order of the answer.
+for ``ranks``. A way to choose parents is the settings under ``search.parent`` that a run has, and
+the rule that each call records: the one of the policy that drew the parent, or why another one was
+taken (`engine.store.Call`).
 
 A child improves if its score is better than its parent's; children that were refused or failed did
 not. The interval takes children for independent; those of one call share parent and prompt, so it
@@ -43,13 +41,13 @@ def parents(runs: Sequence[RunRecord]) -> dict[str, Table]:
     return {"parents": _rates(runs, "Improvement rate per parent policy and rule", key)}
 
 
-def ranks(runs: Sequence[RunRecord]) -> dict[str, Table]:
+def places(runs: Sequence[RunRecord]) -> Table:
     """Count the children of all runs by K and their place in their call."""
 
     def key(run: RunRecord, trial: Trial) -> dict[str, int]:
         return {"K": trial.call.k, "place": trial.place}
 
-    return {"places": _rates(runs, "Place among the children of a call", key)}
+    return _rates(runs, "Place among the children of a call", key)
 
 
 def _rates(

@@ -1,10 +1,8 @@
 """``analysis=replay``: how the best programs came to be, and what the first m children were worth.
 
 Covers two replays. *Lineage*: of each of the best programs, every step from the initial program on:
-which call and operator made it, from which parent, and at what cost. *Within calls*: TurboEvolve's
-top-m replay (section 6.1): what each call of K children would have brought with only its first m.
-That compares widths on the same calls, so a policy's choice of K does not matter. The order of the
-children is that of ``rates.py``.
+which call and operator made it, from which parent, and at what cost. *Within calls*: what
+each call would have brought with only its first children (``top_m``).
 
 An answer that lists several programs is paid for once, by all of them. Each of its programs counts
 the whole cost, since no part of the answer would have brought that program alone, and names the
@@ -15,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.budget import cost
-from engine.report.analysis.figures import Share, Table, grouped, median
+from engine.report.analysis.figures import Table
 from engine.report.analysis.runs import RunRecord, Trial
+from engine.report.analysis.top_m import top_m
 from engine.store import Child
 
 _TOKENS = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens")
@@ -50,12 +49,7 @@ def replay(runs: Sequence[RunRecord], *, top: int) -> dict[str, Table]:
             note="tokens, model s, money: of the whole answer, which all programs that it lists "
             "share.",
         ),
-        "within_calls": Table(
-            title="What the first m children of a call are worth",
-            rows=_within_calls(runs),
-            note="improving: at least one of the m is better than the parent; valid: at least one "
-            "has a score; gain: of the best of those over the parent.",
-        ),
+        "within_calls": top_m(runs),
     }
 
 
@@ -108,33 +102,4 @@ def _step(run: RunRecord, trial: Trial, answer: Child) -> Row:
         "model_s": answer.llm_seconds,
         "evaluation_s": run.history.verdicts[child.id].evaluation.seconds,
         "money": cost(run.settings.budget.prices, **tokens),
-    }
-
-
-def _within_calls(runs: Sequence[RunRecord]) -> list[Row]:
-    """Return, for each K and m up to it, what the first m children of the calls brought."""
-    calls = [
-        sorted(trials, key=lambda each: each.child.index)
-        for run in runs
-        for trials in grouped((trial.call.iteration, trial) for trial in run.trials).values()
-        if len(trials) == trials[0].call.k  # whole
-    ]
-    return [
-        _first(k, m, [call[:m] for call in same])
-        for k, same in grouped((len(call), call) for call in calls).items()
-        for m in range(1, k + 1)
-    ]
-
-
-def _first(k: int, m: int, calls: Sequence[Sequence[Trial]]) -> Row:
-    improving = sum(any(each.is_better for each in call) for call in calls)
-    gains = [[each.gain for each in call if each.gain is not None] for call in calls]
-    return {
-        "K": k,
-        "m": m,
-        "calls": len(calls),
-        "improving": improving,
-        "share": Share(improving / len(calls)),
-        "valid": sum(map(bool, gains)),
-        "median_best_gain": median([max(each) for each in gains if each]),
     }

@@ -160,15 +160,12 @@ def test_replay_of_several_runs_ranks_their_programs_together(run: RunRecord) ->
 
 def test_replay_of_the_first_children_of_whole_calls(run: RunRecord) -> None:
     within = found("replay", run)["within_calls"]
-    figures = [(row["K"], row["m"], row["calls"], row["improving"], row["valid"]) for row in within]
+    whole = [row for row in within if row["tier"] == 0]
+    figures = [(row["K"], row["m"], row["calls"], row["improving"]) for row in whole]
     # Of K = 2 only the first call is whole; of K = 3 the second child is the first that improves.
-    assert figures == [(2, 1, 1, 1, 1), (2, 2, 1, 1, 1), *[(3, 1, 1, 0, 1)], *_twice(3)]
-    gains = [row["median_best_gain"] for row in within]
-    assert gains == pytest.approx([0.25, 0.25, -0.15, 0.15, 0.15])
-
-
-def _twice(k: int) -> list[tuple[int, ...]]:
-    return [(k, m, 1, 1, 1) for m in (2, 3)]
+    assert figures == [(2, 1, 1, 1), (2, 2, 1, 1), (3, 1, 1, 0), (3, 2, 1, 1), (3, 3, 1, 1)]
+    assert [row["gain"] for row in whole] == pytest.approx([0.25, 0.25, -0.15, 0.15, 0.15])
+    assert [{**row, "tier": 0} for row in within if row["tier"] == 1] == whole
 
 
 def test_replay_of_a_run_that_made_nothing_yet() -> None:
