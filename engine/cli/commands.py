@@ -121,8 +121,10 @@ def installed() -> dict[str, Command]:
 
 def benchmarks() -> list[str]:
     """Return the names of the benchmarks; the other modules of the folder are parts of them."""
-    modules = {path.stem: path for path in BENCH.glob("*.py")}
-    modules |= {path.parent.name: path for path in BENCH.glob("*/__main__.py")}
+    modules = {
+        ".".join(path.relative_to(BENCH).with_suffix("").parts).removesuffix(".__main__"): path
+        for path in BENCH.rglob("*.py")
+    }
     return sorted(
         name for name, path in modules.items() if f"python -m bench.{name}" in docstring(path)
     )

@@ -276,5 +276,16 @@ def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> N
     written = (tmp_path / "docs" / "experiments.md").read_text()
     assert "### tiny on signal" in written
     assert (tmp_path / "docs" / "images" / "experiments" / "tiny-signal.svg").exists()
+    runs = [f"runs={tmp_path / 'out' / 'tiny' / 'runs'}", f"results={tmp_path / 'results'}"]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "bench.experiments.analyses", "name=tiny"),
+            *(*runs, f"to={tmp_path / 'docs'}"),
+        ],
+        check=True,
+        cwd=ROOT,
+    )
+    assert "2 runs" in (tmp_path / "docs" / "analyses" / "tiny.md").read_text()
+    assert (tmp_path / "docs" / "images" / "analyses" / "tiny-signal-valid.svg").exists()
     bad = run(tmp_path, "arms=nope", code=2)
     assert bad.stderr == "error: arms=nope is none of k4, k8\n"
