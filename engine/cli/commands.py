@@ -119,15 +119,17 @@ def installed() -> dict[str, Command]:
     return {each.name: each for each in COMMANDS if each.is_here}
 
 
-def benchmarks() -> list[str]:
-    """Return the names of the benchmarks; the other modules of the folder are parts of them."""
+def benchmarks() -> dict[str, Path]:
+    """Return the benchmarks' files by name; the other modules of the folder are parts of them."""
     modules = {
         ".".join(path.relative_to(BENCH).with_suffix("").parts).removesuffix(".__main__"): path
         for path in BENCH.rglob("*.py")
     }
-    return sorted(
-        name for name, path in modules.items() if f"python -m bench.{name}" in docstring(path)
-    )
+    return {
+        name: path
+        for name, path in sorted(modules.items())
+        if f"python -m bench.{name}" in docstring(path)
+    }
 
 
 def docstring(path: Path) -> str:

@@ -89,10 +89,11 @@ def _run(module: str, arguments: Sequence[str]) -> int:
 
 def _bench(name: str, *arguments: str) -> int:
     """Run a benchmark in place of this process; its own processes find the folder too."""
-    if name not in benchmarks():
-        return _refuse("benchmark", name, benchmarks())
+    known = benchmarks()
+    if name not in known:
+        return _refuse("benchmark", name, list(known))
     if set(_HELP) & set(arguments):
-        sys.stdout.write(docstring(BENCH / f"{name}.py"))
+        sys.stdout.write(docstring(known[name]))
         return 0
     paths = [str(BENCH.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
