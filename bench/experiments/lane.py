@@ -1,8 +1,9 @@
 """A process that makes runs, one after the other; `lanes` starts it.
 
-Its arguments are the folder of the runs and a descriptor PIPE. Each line of its input is a job, each line that it writes to the descriptor PIPE an answer: the
-run's figures, or the ``error`` that kept it from them. The model is loaded once, and its prefix
-cache is empty when a run begins. A run whose folder is there was cut off, and is made anew.
+Its arguments are the folder of the runs and the number of a descriptor. Each line of its input is a
+job, each line that it writes to the descriptor an answer: the run's figures, or the ``error`` that
+kept it from them. The model is loaded once, and its prefix cache is empty when a run begins. A run
+whose folder is there was cut off, and is made anew.
 """
 
 import ctypes
