@@ -130,7 +130,7 @@ def _problem(experiment: Experiment, problem: str, found: Mapping[str, Any]) -> 
         + ", ".join(f"{most:,.0f} {axis}" for axis, most in found["equal"].items())
         + ".\n"
     )
-    head = ["arm", "runs", f"score, equal {first}", f"gain, p, equal {first}"]
+    head = ["arm", "runs", f"score, equal {first}", "deviation", f"gain, p, equal {first}"]
     head += [f"score, equal {second}", f"gain, p, equal {second}", "best"]
     head += ["candidates/h", "improving/h", "improving", "valid", "hit rate", "idle"]
     rows = [
@@ -138,6 +138,7 @@ def _problem(experiment: Experiment, problem: str, found: Mapping[str, Any]) -> 
             _named(arm, experiment),
             str(each["runs"]),
             _score(each["score"][first]),
+            "-" if each["deviation"][first] is None else f"{each['deviation'][first]:.3g}",
             _gain(each["gain"].get(first)),
             _score(each["score"][second]),
             _gain(each["gain"].get(second)),
