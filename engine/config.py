@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from engine.core import UserError
 from engine.inference.weights import longest_context
+from engine.preset import settle
 from engine.problem import POOL, shipped
 from engine.section import valid_keys
 from engine.settings import RunSettings, settings_of
@@ -40,6 +41,7 @@ _OPEN = (
     "search.parent.",
     "search.mix.",
     "search.novelty.",
+    "search.inspirations.",
     "search.operators.",
     "islands.topology.",
     "width.",
@@ -77,7 +79,10 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
     chosen = [_known(override) for override in overrides]
     if given.get("model.path") is not None and "model" not in given:
         chosen.append("model=derived")
-    values = _in_full(composed(chosen))
+    without = [each for each in chosen if not each.startswith("method=")]
+    plain = composed(without)
+    values = settle(plain if without == chosen else composed(chosen), plain, given=given)
+    values = _in_full(values, given)
     model = values["model"]
     by_path = "model.path" in given and model["path"] is not None
     model["name"] = Path(model["path"]).name if by_path else given.get("model", "smollm2")
@@ -241,8 +246,13 @@ def _keys(values: Any, prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{name}"
 
 
-def _in_full(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what was composed with folders in full, and what follows from this machine."""
+def _in_full(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was composed with folders in full, and what follows from this machine.
+
+    Args:
+        values: what was composed.
+        given: what the command line says of it; a preset's ``SHIPPED`` pool may be missing.
+    """
     values["problem"] = _full(values["problem"]["path"], "problem.path")
     if values["data"] is not None:
         values["data"] = _full(values["data"], "data", "a file or a folder, or null")
@@ -250,6 +260,8 @@ def _in_full(values: dict[str, Any]) -> dict[str, Any]:
     if isinstance(pool["sources"], str):  # the one of a command line
         pool["sources"] = [pool["sources"]]
     if isinstance(pool["sources"], list):
+        if "pool.sources" not in given and not (Path(values["problem"]) / POOL).is_dir():
+            pool["sources"] = [each for each in pool["sources"] if each != SHIPPED]
         pool["sources"] = [_source(each, Path(values["problem"])) for each in pool["sources"]]
     ours = f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/brood"
     for section, key, default in (("model", "cache_dir", ours), ("cache", "folder", f"{ours}/kv")):

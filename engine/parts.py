@@ -33,11 +33,13 @@ from engine.inference import (
     kv_transfer,
     plan_of,
     prepare,
+    why_no_instructions,
 )
 from engine.learning import Setup, TrainerProcess
 from engine.mutation import MutationModel
 from engine.problem import load_problem
-from engine.prompts import Operator, make_operators
+from engine.prompts import OPERATORS, Operator, make_operators
+from engine.search.features import dimensions
 from engine.settings import RunSettings
 from engine.syntax.workers import CORES_EACH, SyntaxWorkers
 
@@ -79,8 +81,17 @@ class Parts:
             tokenizer=self.model,
             max_tokens=settings.model.max_tokens,
             prompts=settings.prompts,
+            dimensions=self._dimensions(settings),
         )
         return advised(operators, settings.advisor) if settings.advisor.enabled else operators
+
+    def _dimensions(self, settings: RunSettings) -> tuple[str, ...]:
+        found = dimensions(
+            settings.search.archive,
+            initial_program=self.problem.initial_program,
+            declared=self.problem.features,
+        )
+        return tuple(feature.name for feature in found or ())
 
     def trainer(
         self, settings: RunSettings, *, checkpoint: Path | None, notify: Callable[[], object]
@@ -217,6 +228,7 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
         def load() -> LanguageModel:
             _log.info("loading %s", settings.model.name)
             _say_plan(settings, weights)
+            _say_what_it_follows(settings, weights)
             transfer = kv_transfer(started, weights=weights)
             return LanguageModel(
                 settings=settings.model,
@@ -227,6 +239,21 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
             )
 
         yield load
+
+
+def _say_what_it_follows(settings: RunSettings, weights: Path) -> None:
+    """Say which operators ask in words, where that asks too much of the model."""
+    names = [name for name, weight in settings.search.operators.items() if weight]
+    asking = [n for n in names if OPERATORS.find(n, given=f"operator {n}").instructs]
+    why = why_no_instructions(weights) if asking else None
+    if why is not None:
+        _log.warning(
+            "%s %s, and asked in words (search.operators %s): few answers will hold a program; "
+            "take a larger instruction-following model, or search.operators.infill alone",
+            settings.model.name,
+            why,
+            ", ".join(asking),
+        )
 
 
 def _say_plan(settings: RunSettings, weights: Path) -> None:

@@ -287,6 +287,7 @@ def advised(
             tokenizer=each.tokenizer,
             max_tokens=each.max_tokens,
             prompts=each.prompts,
+            dimensions=each.dimensions,
             base=each,
             settings=settings,
         )

@@ -5,6 +5,7 @@ from engine.inference.engine_options import chunk_tokens, most_at_once, plan_of
 from engine.inference.environment import check_installed, is_cpu_build, prepare
 from engine.inference.fanout import FanOut
 from engine.inference.gpu_node import gpu_node
+from engine.inference.instructions import why_no_instructions
 from engine.inference.kv_server import KVServer, kv_server, kv_transfer
 from engine.inference.limits import MOST_AT_ONCE
 from engine.inference.llm import LanguageModel

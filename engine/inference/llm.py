@@ -92,12 +92,16 @@ class LanguageModel:
     def chat_frame(self, *, system: str) -> ChatFrame:
         """Return what the model's chat template puts round the messages of a conversation.
 
+        A model without one gets the messages as paragraphs.
+
         Raises:
-            UserError: there is no template, or it takes no system message, leaves messages out or
-                writes them otherwise than they are.
+            UserError: the template takes no system message, leaves messages out or writes them
+                otherwise than they are.
         """
         from jinja2 import TemplateError
 
+        if self._tokenizer.chat_template is None:
+            return ChatFrame(opening=f"{system}\n\n", closing="\n\n", turn="\n\n")
         messages = [
             {"role": "system", "content": system},
             {"role": "user", "content": _MARKS[0]},

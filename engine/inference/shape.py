@@ -97,6 +97,20 @@ def read_shape(folder: Path) -> ModelShape:
         raise UserError(f"{path} can't be read as a model's configuration: {said}") from error
 
 
+def parameters(folder: Path) -> float:
+    """Return about how many parameters the model in a folder has, from the bytes of its weights.
+
+    Raises:
+        UserError: as `read_shape`.
+    """
+    weights = read_shape(folder).weights
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    quantised = config.get("quantization_config") or {}
+    dtype = str(config.get("dtype") or config.get("torch_dtype"))
+    plain = 32 if dtype.endswith("float32") else 16
+    return weights * 8 / _BITS.get(str(quantised.get("quant_method")), plain)
+
+
 def count_layers(folder: Path) -> int:
     """Return how many blocks the model in a folder has.
 

@@ -41,6 +41,10 @@ from engine.settings import MOST_CHILDREN
 from engine.syntax import read
 
 _SIGNS = ("def ", "EVOLVE-BLOCK-START", "#:file ")  # of a program, in a text
+_DIVERSE = (
+    "The best program is kept of each combination of these measures: {dimensions}. A program that "
+    "scores about as well as another one and differs in them is worth having too."
+)
 SCORE_TOKENS = 64
 """Enough for the digits of a score."""
 
@@ -54,6 +58,7 @@ class ChatOperator(Writer):
         words_for_two: the same where the request shows a second program.
     """
 
+    instructs: ClassVar[bool] = True
     words: ClassVar[str] = ""
     words_for_two: ClassVar[str] = ""
 
@@ -97,7 +102,10 @@ class ChatOperator(Writer):
     @property
     def task(self) -> Block:
         """See `Writer.task`."""
-        statement = f"# Task\n{self.problem.statement}\n\n{self._better}\n\n{self.form.fixed}"
+        goals = self._better
+        if self.dimensions:
+            goals += " " + _DIVERSE.format(dimensions=", ".join(self.dimensions))
+        statement = f"# Task\n{self.problem.statement}\n\n{goals}\n\n{self.form.fixed}"
         return self.block(Part.TASK, self._frame.opening + statement)
 
     def shown(self, program: Candidate | Pending, part: Part) -> Block:

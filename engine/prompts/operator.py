@@ -16,7 +16,7 @@ Does not cover the order of blocks (``layouts.py``) or what they say (``chat.py`
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from engine.core import (
     Block,
@@ -71,12 +71,17 @@ class Operator:
         tokenizer: of the model.
         max_tokens: of a whole program, or of what stands for one.
         prompts: the run's.
+        dimensions: names of the features of the islands' archives; none without archives.
     """
 
     problem: Problem
     tokenizer: Tokenizer
     max_tokens: int
     prompts: "PromptSettings"
+    dimensions: tuple[str, ...] = ()
+
+    instructs: ClassVar[bool] = False
+    """Whether it asks in words, for a model that follows instructions."""
 
     @cached_property
     def _tokens(self) -> Callable[[str], tuple[int, ...]]:
@@ -119,11 +124,16 @@ def make_operators(
     tokenizer: Tokenizer,
     max_tokens: int,
     prompts: "PromptSettings",
+    dimensions: tuple[str, ...] = (),
 ) -> Mapping[str, Operator]:
     """Return the operators that have these names; the rest as `Operator` takes it."""
     return {
         name: OPERATORS.find(name, given=f"operator {name}")(
-            problem=problem, tokenizer=tokenizer, max_tokens=max_tokens, prompts=prompts
+            problem=problem,
+            tokenizer=tokenizer,
+            max_tokens=max_tokens,
+            prompts=prompts,
+            dimensions=dimensions,
         )
         for name in names
     }

@@ -5,7 +5,8 @@ model is asked for K different programs in one answer, and to say how likely eac
 shows more of what it might have written than K answers do. The answer is JSON, held to a schema by
 vLLM's structured output. The first K programs are the children, in the order of the answer. Fewer
 are accepted, down to a minimum (``engine.pipeline.request``). The probabilities are recorded and
-used for nothing, as in TurboEvolve.
+used for nothing, as in TurboEvolve. They are asked to add up to 1, give or take `SLACK`; those of
+an answer where they do not say nothing, and are recorded as none.
 
 In a transcript its exchanges are not repeated: an answer with K programs is not what led to one of
 them, so the conversation begins anew with the program.
@@ -15,8 +16,8 @@ The answer is an object with a list of entries; where it was cut off, those befo
     {"responses": [{"code": "...", "probability": 0.5}, ...]}
 """
 
-import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,12 +32,15 @@ from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax.blocks import merged
 
 _DECODER = json.JSONDecoder()
+SLACK = 1e-3 + 1e-9
+"""By how much the probabilities of an answer may miss 1 (TurboEvolve, appendix A), and rounding."""
 _OPENING = re.compile(r'\s*\{\s*"responses"\s*:\s*\[\s*')
 _COMMA = re.compile(r"\s*,\s*")
 _AFTER_ENTRY = re.compile(r"\s*[],]")
 _REQUEST = (
     "Write better versions of the current program that differ from each other, as if drawn at "
     "random from all the answers that you could give. Number of versions: {k}.\n"
+    "Each takes the inputs that the current program takes and returns outputs of the same form.\n"
     'Answer with one JSON object and nothing else. Its key "responses" holds a list with one '
     "object for each version:\n"
     '- "code": a string with {bare}, and no fence or explanation in it;\n'
@@ -77,9 +81,15 @@ class Verbalized(ChatOperator):
 
 
 def _listed(answer: str, most: int, parent: str) -> Sequence[Parsed]:
+    entries = list(responses(answer))
+    known = [entry.probability for entry in entries if entry.probability is not None]
+    add_up = len(known) == len(entries) and abs(math.fsum(known) - 1) <= SLACK
     return tuple(
-        Parsed(program=_program(entry.code, parent), probability=entry.probability)
-        for entry in itertools.islice(responses(answer), most)
+        Parsed(
+            program=_program(entry.code, parent),
+            probability=entry.probability if add_up else None,
+        )
+        for entry in entries[:most]
     )
 
 

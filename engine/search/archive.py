@@ -5,7 +5,7 @@ Source: Mouret and Clune, "Illuminating search spaces by mapping elites", 2015. 
 equal scores the shorter one, and of equally long ones the first by its place. So what an archive
 holds depends on what it was told, not on the order.
 
-Covers: who keeps which cell, and how many children of an iteration took over a cell of their
+Covers: who keeps which cell, and how many children of an iteration replaced an elite of their
 island's archive. Does not cover which features there are, and so which cell is whose
 (``features``), or who of the elites becomes a parent.
 """
@@ -30,16 +30,16 @@ class Archive:
             self._roster = Roster(self._elites.values())
         return self._roster
 
-    def takes(self, candidate: Candidate) -> bool:
-        """Return whether a candidate takes over its cell: it is empty, or its elite is worse."""
-        if candidate.cell is None:
-            return False
-        elite = self._elites.get(candidate.cell)
-        return elite is None or self._key(candidate) < self._key(elite)
+    def replaces(self, candidate: Candidate) -> bool:
+        """Return whether the elite of a candidate's cell is worse; not where there is none."""
+        elite = None if candidate.cell is None else self._elites.get(candidate.cell)
+        return elite is not None and self._key(candidate) < self._key(elite)
 
     def tell(self, candidate: Candidate) -> None:
         """Take in a candidate; telling it again changes nothing."""
-        if candidate.cell is not None and self.takes(candidate):
+        if candidate.cell is None:
+            return
+        if candidate.cell not in self._elites or self.replaces(candidate):
             self._elites[candidate.cell] = candidate
             self._roster = None
 
@@ -72,14 +72,14 @@ class Elites:
         self._now.tell(candidate)
         self._new.append(candidate)
 
-    def taken_over(self, iteration: int) -> int:
-        """Return how many children of an iteration that is not finished took over a cell.
+    def replaced(self, iteration: int) -> int:
+        """Return how many children of an iteration that is not finished replaced an elite.
 
-        A child takes over a cell that was empty, or whose elite is worse. Each child is compared
-        with the archive as it was before the iteration, plus the migrants that came since. So two
-        siblings may take over the same cell.
+        One that fills an empty cell replaces nothing. Each child is compared with the archive as it
+        was before the iteration, plus the migrants that came since. So two siblings may replace the
+        same elite.
         """
-        return sum(self._before.takes(each) for each in self._new if each.iteration == iteration)
+        return sum(self._before.replaces(each) for each in self._new if each.iteration == iteration)
 
     def finish(self, iteration: int) -> None:
         """Close an iteration: from now on, children are compared with its children too."""

@@ -38,12 +38,14 @@ class Chance:
         operator: key of the draw of the operator.
         seed: of the proposal.
         partner: u and key of the choice of the partner.
+        inspirations: key of the choice of the programs that are shown.
     """
 
     parent: tuple[float, int]
     operator: int
     seed: int
     partner: tuple[float, int]
+    inspirations: int
 
 
 def chance_of(iteration: int, *, island: int, seed: int) -> Chance:
@@ -62,4 +64,5 @@ def chance_of(iteration: int, *, island: int, seed: int) -> Chance:
         operator=key(),
         seed=int(rng.integers(2**63)),
         partner=(rng.random(), key()),
+        inspirations=key(),
     )

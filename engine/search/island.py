@@ -119,11 +119,13 @@ class Island:
         """Return how many children of an iteration that is not finished improved the island.
 
         To TurboEvolve (section 3.2) these are the ones that replaced a cell of its archive
-        (`Elites.taken_over`). Without an archive they are the ones that beat the best program that
-        the island began with or made before the iteration; what another island sent is no bar.
+        (`Elites.replaced`): its text says "replacement" wherever it says what counts, so a child
+        that fills an empty cell is none of them. Without an archive they are the ones that beat the
+        best program that the island began with or made before the iteration; what another island
+        sent is no bar.
         """
         if self.elites is not None:
-            return self.elites.taken_over(iteration)
+            return self.elites.replaced(iteration)
         return sum(self._is_best(told.score) for _, told in self._told.get(iteration, ()))
 
     def finish(self, outcome: IterationOutcome) -> ParentOutcome:

@@ -116,6 +116,11 @@ def best_of(candidates: Sequence[Candidate], direction: Direction) -> Candidate:
     return min(candidates, key=lambda each: rank(each, direction))
 
 
+def best_few(candidates: Sequence[Candidate], count: int, direction: Direction) -> list[Candidate]:
+    """Return the best candidates, the best first; of equal ones the shortest, then the first."""
+    return sorted(candidates, key=lambda each: rank(each, direction))[:count]
+
+
 def normalised(candidates: Sequence[Candidate], direction: Direction) -> NDArray[np.float64]:
     """Return the scores from 0 (the worst) to 1 (the best), shape (len(candidates),)."""
     return scaled(scores_of(candidates), direction)

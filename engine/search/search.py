@@ -10,7 +10,7 @@ again.
 initial program, and know each other's programs as duplicates. Their best migrate. The calls of one
 island have to be told in their order; those of different islands may mix. What an ask returns
 depends on the mixing only through the migrants that have arrived, and when: AdaEvolve counts a
-migrant if it is the island's best on arrival, and whether a child takes over a cell
+migrant if it is the island's best on arrival, and whether a child replaces an elite
 (`Search.improved`) depends on the migrants that are there.
 
 **Archives.** With ``features`` each island has an archive, whose elites its parents are. What is
@@ -44,7 +44,7 @@ from engine.search.choice import Choice, chance_of
 from engine.search.island import Island
 from engine.search.population import REPAIR, Population
 from engine.search.widths import IterationOutcome, WidthSettings
-from engine.search.window import Window, best_that_fit
+from engine.search.window import Window, best_that_fit, first_that_fit
 from engine.settings import IslandSettings, PromptSettings, SearchSettings
 
 CROSSOVER = "crossover"
@@ -92,6 +92,10 @@ class Search:
         self._topology = islands.topology.make(islands=islands.count)
         self._islands = [self._new_island(number) for number in range(islands.count)]
         self._hint = ""
+        inspirations = settings.inspirations
+        self._inspirations = (
+            None if inspirations is None else inspirations.make(direction=direction)
+        )
         self._mixes = [settings.mix.make(weights=weights) for _ in self._islands]
 
     @property
@@ -176,17 +180,10 @@ class Search:
         history: tuple[Candidate, ...] = ()
         lineage: tuple[Turn, ...] = ()
         failures = self._settings.failures
-        if self._prompts.layout == "classic":
-            history = best_that_fit(
-                [c for c in own.candidates if c.id not in (choice.parent, choice.partner)],
-                room=self._prompts.history_tokens,
-                size=self._size,
-                direction=self.direction,
-            )
-        elif self._prompts.layout == "stable":
-            history = own.window.shown
-        else:
+        if self._prompts.layout == "transcript":
             lineage = population.lineage(parent.id, failures=failures)
+        else:
+            history = self._history(own, choice, iteration=iteration, island=island)
         return Proposal(
             iteration=iteration,
             parent=parent,
@@ -206,6 +203,19 @@ class Search:
             rule=choice.rule,
             hint=self._hint,
         )
+
+    def _history(
+        self, own: Island, choice: Choice | Call, *, iteration: int, island: int
+    ) -> tuple[Candidate, ...]:
+        room, but = self._prompts.history_tokens, (choice.parent, choice.partner)
+        if self._inspirations is not None:
+            key = chance_of(iteration, island=island, seed=self._seed).inspirations
+            found = self._inspirations.choose(own.eligible, but=but, key=key)
+            return first_that_fit(found, room=room, size=self._size)
+        if self._prompts.layout == "stable":
+            return own.window.shown
+        others = [each for each in own.candidates if each.id not in but]
+        return best_that_fit(others, room=room, size=self._size, direction=self.direction)
 
     def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
         """Return why a child would not be worth an evaluation; see `Population.refusal`."""

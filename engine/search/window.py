@@ -113,6 +113,24 @@ def _distance(lines: frozenset[str], others: frozenset[str]) -> float:
     return 1 - len(lines & others) / len(lines | others) if lines | others else 0.0
 
 
+def first_that_fit(
+    candidates: Sequence[Candidate], *, room: int, size: Callable[[str], int]
+) -> tuple[Candidate, ...]:
+    """Return candidates in their order, leaving out each that does not fit beside those before it.
+
+    Args:
+        candidates: the most important first.
+        room: what there is for all of them, in the unit of ``size``.
+        size: of a program's text.
+    """
+    chosen: list[Candidate] = []
+    for each in candidates:
+        if size(each.program) <= room:
+            room -= size(each.program)
+            chosen.append(each)
+    return tuple(chosen)
+
+
 def best_that_fit(
     candidates: Sequence[Candidate], *, room: int, size: Callable[[str], int], direction: Direction
 ) -> tuple[Candidate, ...]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from engine.prompts import OPERATORS
+from engine.search.inspirations import INSPIRATIONS, InspirationSettings
 from engine.search.mixes import MIXES, MixSettings
 from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.search.parents import PARENTS, ParentSettings
@@ -30,6 +31,7 @@ class SearchSettings(Section):
         archive: which archive of MAP-Elites an island's parents are the elites of: ``none``, one
             over ``structure``, or over the features that the ``problem`` names; see
             ``engine.search.features``.
+        inspirations: which other programs a prompt shows; None for what the layout does.
         failures: how many of the last failed attempts at changing the parent a prompt shows.
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0 that needs nothing
@@ -42,6 +44,7 @@ class SearchSettings(Section):
     temperature_max: Number
     novelty: Annotated[NoveltySettings | None, BeforeValidator(NOVELTY.read)]
     archive: Archive
+    inspirations: Annotated[InspirationSettings | None, BeforeValidator(INSPIRATIONS.read)] = None
     failures: Whole = Field(ge=0)
     parent: Annotated[ParentSettings, BeforeValidator(PARENTS.read)]
     operators: dict[str, Weight]

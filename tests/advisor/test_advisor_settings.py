@@ -48,7 +48,7 @@ def test_settings_with_an_advisor_survive_a_runs_folder(tmp_path: pytest.TempPat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["model=mutation"], "with model=mutation"),
+        (["model=mutation", "advisor.enabled=true"], "vllm where advisor.enabled is true"),
         (["pipeline.speculate=true"], "pipeline.speculate is True; it must be false"),
         (["prompts.layout=transcript"], "it must be stable or classic"),
         (["width.policy=cost_aware"], "it must be fixed or turboevolve"),

@@ -94,6 +94,17 @@ def test_a_model_thinks_only_if_it_is_told_to(
     assert frame.closing == f"<|end|><|assistant|><think>{'' if thinking else '</think>'}"
 
 
+def test_a_model_without_a_template_gets_the_messages_as_paragraphs(
+    monkeypatch: pytest.MonkeyPatch, settings: ModelSettings, tmp_path: Path
+) -> None:
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"a": 0}, "a")))
+    model = stubbed_model(
+        monkeypatch, StubEngine(tokenizer=tokenizer), settings=settings, folder=tmp_path
+    )
+    frame = model.chat_frame(system="be brief")
+    assert (frame.opening, frame.closing, frame.turn) == ("be brief\n\n", "\n\n", "\n\n")
+
+
 def test_the_cache_is_emptied_once_a_step_ahead_has_let_go_of_it(
     monkeypatch: pytest.MonkeyPatch, settings: ModelSettings, tmp_path: Path
 ) -> None:

@@ -78,7 +78,9 @@ def read(operator: Operator, text: str, *, k: int = 4, reason: str = "stop") -> 
 
 
 def listed(*codes: str) -> str:
-    return json.dumps({"responses": [{"code": code, "probability": 0.25} for code in codes]})
+    return json.dumps(
+        {"responses": [{"code": code, "probability": 1 / len(codes)} for code in codes]}
+    )
 
 
 @pytest.mark.parametrize("prompts", [CLASSIC, STABLE, TRANSCRIPT], ids=lambda each: each.layout)
@@ -150,13 +152,15 @@ def test_the_longest_parent_fits_whatever_k_is(problem: Problem, prompts: Prompt
 
 def test_the_programs_of_an_answer_come_in_its_order(problem: Problem) -> None:
     operator = made(problem)
-    expected = [Parsed(program=syntax.read(each), probability=0.25) for each in (ONE, TWO)]
+    expected = [Parsed(program=syntax.read(each), probability=0.5) for each in (ONE, TWO)]
     assert read(operator, listed(ONE, TWO)) == expected
     # The first K are kept.
-    assert read(operator, listed(ONE, TWO, ONE), k=2) == expected
     assert read(operator, listed(ONE, TWO), k=1) == expected[:1]
+    three = [each.program for each in read(operator, listed(ONE, TWO, ONE), k=2)]
+    assert three == [each.program for each in expected]
     # One that was cut off holds those before the cut.
-    assert read(operator, listed(ONE, TWO)[:-4], reason="length") == expected[:1]
+    (only,) = read(operator, listed(ONE, TWO)[:-4], reason="length")
+    assert only == replace(expected[0], probability=None)
     assert read(operator, "", reason="length") == []
 
 
@@ -179,8 +183,36 @@ def test_an_entry_is_a_program_or_a_child_without_one(
 ) -> None:
     first, second = read(made(problem), listed(code, TWO))
     expected = None if program is None else syntax.read(program)
-    assert first == Parsed(program=expected, probability=0.25)
+    assert first == Parsed(program=expected, probability=0.5)
     assert second.program == syntax.read(TWO)
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ((0.7, 0.3), (0.7, 0.3)),
+        ((0.7, 0.301), (0.7, 0.301)),  # the most that the source allows
+        ((0.7, 0.302), (None, None)),
+        ((0.1,) * 10, (0.1,) * 4),  # all of the answer's count, the first K are kept
+        ((0.5, None), (None, None)),
+        ((0.5, 0.5, 2.0), (None,) * 3),
+    ],
+)
+def test_probabilities_that_do_not_add_up_to_1_are_none(
+    problem: Problem, given: tuple[float | None, ...], recorded: tuple[float | None, ...]
+) -> None:
+    entries = [{"code": ONE, "probability": each} for each in given]
+    parsed = read(made(problem), json.dumps({"responses": entries}))
+    assert tuple(each.probability for each in parsed) == recorded
+
+
+def test_the_request_says_what_stays_and_the_task_what_the_archive_tells_apart(
+    problem: Problem,
+) -> None:
+    text = replace(made(problem), dimensions=("nodes", "depth")).compose(PROPOSAL).text
+    assert "takes the inputs that the current program takes and returns outputs of the same" in text
+    assert "each combination of these measures: nodes, depth." in text
+    assert "each combination" not in made(problem).compose(PROPOSAL).text
 
 
 def test_nothing_ends_an_answer_early(problem: Problem) -> None:

@@ -29,14 +29,16 @@ def archive(direction: Direction = UP) -> Archive:
 def tell(
     into: Archive, name: str, score: float, *, program: str = "x = 1", at: int = 0, **values: float
 ) -> bool:
-    """Tell a candidate, and that `takes` says before whether it takes over its cell."""
+    """Tell a candidate; return whether it keeps its cell, which `replaces` says of a full one."""
     candidate = Candidate(id=name, program=program, score=score, iteration=at, cell=cell(**values))
     before = [*into.elites]
-    takes = into.takes(candidate)
+    is_full = any(each.cell == candidate.cell for each in before)
+    replaces = into.replaces(candidate)
     assert [*into.elites] == before
     into.tell(candidate)
-    assert ([*into.elites] != before) == takes
-    return takes
+    keeps = [*into.elites] != before
+    assert replaces == (keeps and is_full)
+    return keeps
 
 
 def test_cells_are_filled_taken_over_and_kept() -> None:

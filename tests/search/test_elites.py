@@ -1,4 +1,4 @@
-"""An island's elites: who may be a parent now, and how many children took over a cell, by hand."""
+"""An island's elites: who may be a parent now, and how many children replaced an elite, by hand."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ def test_each_child_is_compared_with_the_archive_before_the_iteration(island: Is
     island.tell("0.0", 2.0, 0.1)  # better than the initial program
     island.tell("0.1", 1.5, 0.2)  # so is this one, though its sibling has the cell now
     island.tell("0.2", 0.5, 0.3)  # this is not
-    island.tell("0.3", 0.1, 3.5)  # an empty cell
+    island.tell("0.3", 0.1, 3.5)  # nothing is replaced in an empty cell
     island.tell("0.4", 9.0, None)  # no cell
-    assert island.elites.taken_over(0) == 3
+    assert island.elites.replaced(0) == 2
     island.elites.finish(0)
     island.tell("1.0", 1.7, 0.1)  # better than the initial program, worse than 0.0
-    island.tell("1.1", 0.2, 3.9)
-    assert island.elites.taken_over(1) == 1
-    assert island.elites.taken_over(0) == 0  # it is over
+    island.tell("1.1", 0.2, 3.9)  # better than 0.3
+    assert island.elites.replaced(1) == 1
+    assert island.elites.replaced(0) == 0  # it is over
 
 
 def test_a_guest_is_a_parent_and_counts_for_what_is_compared_at_once(island: Island) -> None:
     island.tell("4.0", 0.5, 2.5)
     island.tell("4.1", 0.9, 2.5)
-    assert island.elites.taken_over(4) == 2
+    assert island.elites.replaced(4) == 0  # the cell was empty before the iteration
     island.receive("3.0", 0.7, 2.1, iteration=3)
     assert island.names == ["initial", "4.1"]
-    assert island.elites.taken_over(4) == 1
+    assert island.elites.replaced(4) == 1
     island.receive("3.1", 0.95, 2.2, iteration=3)
-    assert (island.names, island.elites.taken_over(4)) == (["initial", "3.1"], 0)
+    assert (island.names, island.elites.replaced(4)) == (["initial", "3.1"], 0)
 
 
 def test_smaller_scores_take_over_where_they_are_minimised() -> None:
@@ -82,7 +82,7 @@ def test_smaller_scores_take_over_where_they_are_minimised() -> None:
     island.receive("initial", 1.0, 0.5)
     island.tell("0.0", 2.0, 0.1)
     island.tell("0.1", 0.5, 0.1)
-    assert (island.names, island.elites.taken_over(0)) == (["0.1"], 1)
+    assert (island.names, island.elites.replaced(0)) == (["0.1"], 1)
 
 
 told = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 4)), min_size=1, max_size=12)
@@ -98,4 +98,4 @@ def test_siblings_may_be_told_in_any_order(children: list[tuple[int, float]], rn
     for each in named:
         other.tell(*each)
     assert one.names == other.names
-    assert one.elites.taken_over(0) == other.elites.taken_over(0) == len(named)
+    assert one.elites.replaced(0) == other.elites.replaced(0) == 0

@@ -47,7 +47,7 @@ from pydantic import Field, model_validator
 from engine.core import Candidate, Direction
 from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
 from engine.search.race import winner
-from engine.search.roster import hashes_of, rank
+from engine.search.roster import best_few, hashes_of
 from engine.section import Number, Share, require, section
 
 EXPLOIT_SHARE = 0.7
@@ -114,7 +114,7 @@ class AdaEvolve(ParentPolicy):
         else:
             size = len(candidates)
             count = size // 4 if u < exploit else min(MOST_BALANCED, size // 5)
-            candidates = self._top(candidates, max(1, count))
+            candidates = best_few(candidates, max(1, count), self._direction)
             log_weights = np.zeros(len(candidates))
         place = winner(hashes_of(candidates), log_weights, key=key)
         return Draw(candidate=candidates[place], rule=rule)
@@ -135,9 +135,6 @@ class AdaEvolve(ParentPolicy):
             delta = 1.0 if best is None else min(1.0, abs(score - best) / (abs(best) + _EPSILON))
             self._best = score
         self.accumulated = self._decay * self.accumulated + (1 - self._decay) * delta**2  # (1)
-
-    def _top(self, candidates: Sequence[Candidate], count: int) -> Sequence[Candidate]:
-        return sorted(candidates, key=lambda each: rank(each, self._direction))[:count]
 
 
 def novelty(candidates: Sequence[Candidate]) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ class IterationOutcome:
         iteration: its number, from 0; an island's own have gaps where others' are.
         parent: id of the program that was changed.
         children: how many were generated.
-        improved: those of them that took over a cell of the island's archive, each compared with
+        improved: those of them that replaced an elite of the island's archive, each compared with
             the archive as it was before the iteration. Without an archive those that beat the best
             program that the island began with or made before.
         model_seconds: of the engine: of each of its steps' wall seconds the share of the call's

@@ -111,3 +111,9 @@ def test_another_candidate_seldom_changes_who_is_drawn_of_the_others() -> None:
         for key in range(2000)
     )
     assert moved / 2000 < 0.1
+
+
+def test_one_of_several_elites_is_drawn_uniformly() -> None:
+    policy = new_policy("hybrid", direction=UP, p_elite=1.0, p_uniform=0.0, elites=3)
+    among = candidates(*map(float, range(8)))
+    assert p_value(counts(policy, among), [0] * 5 + [1] * 3) > 1e-4
