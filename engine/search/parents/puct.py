@@ -18,6 +18,11 @@ be above 0, so that the bonus still decides between equal Q (its code has a floo
 scores share the mean of their ranks. Of equal values the better score wins, then the shorter
 program, then the first.
 
+The buffer, as its code has it: of the children of a call the best ``children`` enter it, and of all
+that entered the best ``buffer`` stay; programs that are no child of the island's own, as the
+initial one, stay always. The parent is one of the buffer; where none of the candidates is in it, as
+with an archive, one of the candidates.
+
 There is no chance in it, so ``u`` and ``key`` do not matter.
 """
 
@@ -31,8 +36,8 @@ from pydantic import Field
 
 from engine.core import Candidate, Direction
 from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
-from engine.search.roster import best_of, ranks, scores_of
-from engine.section import Number, section
+from engine.search.roster import best_few, best_of, ranks, scores_of
+from engine.section import Count, Number, section
 
 LEAST_RANGE = 1e-6
 """Rmax - Rmin where all candidates have the same score."""
@@ -45,9 +50,13 @@ class PuctSettings(ParentSettings):
 
     Attributes:
         exploration: c, 0 or more.
+        children: of a call that enter the buffer, the best of them.
+        buffer: the most of them that it holds, the best ones.
     """
 
     exploration: Number = Field(default=1.0, ge=0)
+    children: Count = 2
+    buffer: Count = 1000
 
     def make(self, *, direction: Direction) -> "Puct":
         """Return the policy of an island, with no call counted."""
@@ -63,6 +72,9 @@ class Puct(ParentPolicy):
     def __init__(self, settings: PuctSettings, *, direction: Direction) -> None:
         """``direction``: of the scores."""
         self._exploration = settings.exploration
+        self._children = settings.children
+        self._buffer = settings.buffer
+        self._entered: set[str] = set()
         self._direction = direction
         self._parents: dict[str, str] = {}  # of the children that were told
         self._calls: Counter[str] = Counter()  # n / G
@@ -71,6 +83,7 @@ class Puct(ParentPolicy):
 
     def choose(self, candidates: Sequence[Candidate], *, u: float, key: int) -> Draw:
         """Choose one of ``candidates``, at least one; the numbers do not matter."""
+        candidates = self.buffered(candidates)
         values = self.values(candidates)
         best = np.flatnonzero(values == values.max())
         best_one = best_of([candidates[place] for place in best], self._direction)
@@ -87,6 +100,13 @@ class Puct(ParentPolicy):
         values: NDArray[np.float64] = quality + self._exploration * bonus
         return values
 
+    def buffered(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return those of the buffer; all if there is none."""
+        entered = [each for each in candidates if each.id in self._entered]
+        others = [each for each in candidates if each.id not in self._parents]
+        kept = best_few(entered, self._buffer, self._direction)
+        return [*others, *kept] or candidates
+
     def tell(self, outcome: ParentOutcome) -> None:
         """Count a call of a parent and all it descends from, and keep its best child."""
         self._all_calls += 1
@@ -94,6 +114,9 @@ class Puct(ParentPolicy):
         while name is not None:
             self._calls[name] += 1
             name = self._parents.get(name)
+        scored = [each for each in outcome.children if each.score is not None]
+        scored.sort(key=lambda each: self._direction.key(each.score or 0.0))  # stable
+        self._entered |= {each.id for each in scored[: self._children]}
         for child in outcome.children:
             self._parents[child.id] = outcome.parent
             best = self._best_child.get(outcome.parent)

@@ -142,3 +142,19 @@ def test_failed_calls_count_for_all_that_the_parent_descends_from() -> None:
             1 + 3 / 6 * math.sqrt(13) / 11,
         ]
     )
+
+
+def test_the_best_two_of_a_call_enter_the_buffer_and_the_best_of_all_stay() -> None:
+    """Calls of c0 (a 5, b 3, c 4, d none) and of a (e 1, f 2): a, c, e and f enter, b does not."""
+    policy = new_policy("puct", direction=UP, buffer=3)
+    policy.tell(outcome(0, "c0", a=5.0, b=3.0, c=4.0, d=None))
+    policy.tell(outcome(1, "a", e=1.0, f=2.0))
+    scores = {"a": 5.0, "b": 3.0, "c": 4.0, "e": 1.0, "f": 2.0}
+    children = [Candidate(id=i, program="x = 1", score=s) for i, s in scores.items()]
+    assert [each.id for each in policy.buffered(children)] == ["a", "c", "f"]
+    roots = candidates(0.0)
+    assert [each.id for each in policy.buffered([*roots, *children])] == ["c0", "a", "c", "f"]
+    assert policy.buffered(children[1:2]) == children[1:2]  # none of the buffer
+    down = new_policy("puct", direction=DOWN, children=1)
+    down.tell(outcome(0, "c0", a=5.0, b=3.0, c=4.0, d=None))
+    assert [each.id for each in down.buffered(children[:3])] == ["b"]
