@@ -44,6 +44,7 @@ _OPEN = (
     "search.inspirations.",
     "search.operators.",
     "islands.topology.",
+    "islands.schedule.",
     "width.",
 )
 _SHARES = (

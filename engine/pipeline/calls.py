@@ -73,8 +73,7 @@ class Calls:
             Whether there is room left.
         """
         while self._has_room(candidates):
-            islands = range(self.state.search.islands)
-            island = self.state.next_of(i for i in islands if not self.state.is_open(i))
+            island = self.state.turn()
             if island is None:
                 return True
             proposal = self.state.search.ask(self.number(island), island=island)

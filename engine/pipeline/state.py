@@ -72,6 +72,11 @@ class RunState:
         """Return the iteration of the island's last call; -1 before the first."""
         return self._last.get(island, -1)
 
+    def turn(self) -> int | None:
+        """Return the island that calls next; None while it is nobody's turn."""
+        free = [i for i in range(self.search.islands) if not self.is_open(i)]
+        return self.next_of(self.search.scheduled(free))
+
     def next_of(self, islands: Iterable[int]) -> int | None:
         """Return which of ``islands`` may call next; None of none.
 

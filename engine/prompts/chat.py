@@ -41,6 +41,11 @@ from engine.settings import MOST_CHILDREN
 from engine.syntax import read
 
 _SIGNS = ("def ", "EVOLVE-BLOCK-START", "#:file ")  # of a program, in a text
+_STANCES = {
+    "explore": "Look for another approach than the programs above have, even if it is a risk.",
+    "exploit": "Refine what makes the current program good; keep its approach.",
+}
+"""By the rules of ``engine.search.parents.adaevolve``."""
 _DIVERSE = (
     "The best program is kept of each combination of these measures: {dimensions}. A program that "
     "scores about as well as another one and differs in them is worth having too."
@@ -116,7 +121,7 @@ class ChatOperator(Writer):
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request."""
         request = self._request(proposal.parent, proposal, self.form)
-        return self._asked([*hinted(proposal.hint), *request])
+        return self._asked([*hinted(proposal.hint), *stance(proposal.rule), *request])
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """See `Writer.exchange`."""
@@ -230,6 +235,15 @@ def hinted(hint: str) -> list[Piece]:
         return []
     intro = "# Hint\nA person who watches this search says, about what to try and nothing else:"
     return [(f"{intro}\n{fenced('text', harmless(hint))}\n\n", ())]
+
+
+def stance(rule: str) -> list[Piece]:
+    """Return what a request says of the way in which the parent was chosen, where that has words.
+
+    AdaEvolve tells the model its mode. As a hint, it stands in no earlier request of a conversation.
+    """
+    words = _STANCES.get(rule)
+    return [] if words is None else [(f"{words}\n\n", ())]
 
 
 def _said(words: str, form: Form) -> str:

@@ -43,10 +43,14 @@ from engine.search.archive import Elites
 from engine.search.choice import Choice, chance_of
 from engine.search.island import Island
 from engine.search.population import REPAIR, Population
+from engine.search.roster import best_few
+from engine.search.schedules import Schedule
 from engine.search.widths import IterationOutcome, WidthSettings
 from engine.search.window import Window, best_that_fit, first_that_fit
 from engine.settings import IslandSettings, PromptSettings, SearchSettings
 
+FOUNDERS = 5
+"""Programs that an island begins with which is opened later, as in AdaEvolve's code."""
 CROSSOVER = "crossover"
 """The operator that needs a second candidate."""
 
@@ -90,6 +94,9 @@ class Search:
         self._operators = list(weights)
         self._migration = islands
         self._topology = islands.topology.make(islands=islands.count)
+        schedule = islands.schedule
+        self._schedule = None if schedule is None else schedule.make(direction=direction)
+        self._weights = weights
         self._islands = [self._new_island(number) for number in range(islands.count)]
         self._hint = ""
         inspirations = settings.inspirations
@@ -254,6 +261,8 @@ class Search:
         for number, island in enumerate(self._islands):
             if first is not None and (islands is None or number in islands):
                 island.begin_with(first)
+                if self._schedule is not None:
+                    self._schedule.receive(number, first)
 
     def heed(self, hint: Hint) -> None:
         """Have proposals carry a hint, in place of the last one; it decides nothing here."""
@@ -371,10 +380,35 @@ class Search:
         )
         share = better / max(1, outcome.children)
         self._mixes[outcome.island].tell(outcome.iteration, share=share)
+        if self._schedule is not None:
+            self._schedule.tell(outcome.island, told)
         if every and own.finished % every == 0:
             for neighbour in self._topology.targets(outcome.island):
                 for migrant in own.migrants(self._migration.migrants):
                     self._islands[neighbour].receive(migrant)
+                    if self._schedule is not None:
+                        self._schedule.receive(neighbour, migrant)
+        if self._schedule is not None and self._schedule.is_due(islands=self.islands):
+            self._open_island(self._schedule)
+
+    def scheduled(self, free: Sequence[int]) -> Sequence[int]:
+        """Return which of the islands that have no call under way may call now."""
+        return (
+            free if self._schedule is None else self._schedule.allowed(free, islands=self.islands)
+        )
+
+    def _open_island(self, schedule: Schedule) -> None:
+        """Add an island, at the end of the topology, that begins with the best of all."""
+        every = {each.id: each for island in self._islands for each in island.candidates}
+        number = self.islands
+        opened = self._new_island(number)
+        self._islands.append(opened)
+        self._mixes.append(self._settings.mix.make(weights=self._weights))
+        self._topology = self._migration.topology.make(islands=self.islands)
+        schedule.opened()
+        for founder in best_few([*every.values()], FOUNDERS, self.direction):
+            opened.begin_with(founder)
+            schedule.receive(number, founder)
 
     def _island(self, island: int) -> Island:
         if not 0 <= island < self.islands:

@@ -65,6 +65,10 @@ class RunSettings(Section):
         require(self.name is None or _is_folder_name(self.name), "name", self.name, must_be)
         if self.model.kind == "mutation":
             self._fits_no_model()
+        scheduled = self.islands.schedule is not None
+        must_be = "false with islands.schedule, which has to know what came of a call"
+        speculates = self.pipeline.speculate
+        require(not (scheduled and speculates), "pipeline.speculate", speculates, must_be)
         self._fits_its_operators()
         if self.learning.method != "none":
             self._fits_learning()

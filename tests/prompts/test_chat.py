@@ -425,3 +425,22 @@ def test_a_block_replaces_exactly_the_lines_it_names(
         return
     first = next(i for i in range(len(lines)) if lines[i : i + len(search)] == search)
     assert changed == "\n".join([*lines[:first], *new, *lines[first + len(search) :]]) + "\n"
+
+
+def test_an_adaevolve_parents_mode_is_told_to_the_model(problem: Problem) -> None:
+    operator = Rewrite(problem=problem, tokenizer=Words(), max_tokens=9, prompts=STABLE)
+    proposal = Proposal(
+        iteration=0,
+        parent=Candidate(id="p", program="def f(x):\n    return x\n", score=0.5),
+        history=(),
+        operator="rewrite",
+        k=1,
+        seed=1,
+    )
+    texts = {
+        rule: operator.compose(replace(proposal, rule=rule)).text
+        for rule in ("explore", "exploit", "balanced", "given")
+    }
+    assert "Look for another approach" in texts["explore"]
+    assert "Refine what makes the current program good" in texts["exploit"]
+    assert texts["balanced"] == texts["given"]

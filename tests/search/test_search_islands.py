@@ -357,3 +357,28 @@ def test_a_log_that_is_told_again_asks_at_each_point_what_was_asked(seed: int) -
         assert asked(told(events[:end], layout="stable"), range(50, 53)) == asked(
             alive, range(50, 53)
         )
+
+
+def test_a_schedule_says_whose_turn_it_is_and_opens_islands() -> None:
+    schedule = {"policy": "adaevolve", "below": 0.5, "every": 3, "most": 3}
+    search = Search(
+        settings=SETTINGS,
+        width=TURBOEVOLVE,
+        islands=replace(ISLANDS, count=2, migrate_every=2, schedule=schedule),  # type: ignore[arg-type]
+        prompts=PROMPTS,
+        direction=Direction.MAXIMISE,
+        seed=5,
+        size=lambda _: 1,
+    )
+    search.begin_with(INITIAL, read("def f(x):\n    return x\n"), score=0.5)
+    assert search.scheduled([0, 1]) == (0,)
+    assert search.scheduled([1]) == ()
+    iterate(search, 0, 0.4, 0.3, None, island=0)  # 1 of 4 improved, the initial one
+    assert search.islands == 3 and search.scheduled([0, 1, 2]) == (1,)
+    assert search.ask(1, island=2).parent.id in {INITIAL, "0.0", "0.1"}
+    assert {each.id for each in search.programs(2)} == {INITIAL, "0.0", "0.1"}
+    iterate(search, 2, 0.1, 0.1, None, island=1)
+    assert search.islands == 3  # the most
+    iterate(search, 3, 0.9, None, None, island=2)
+    iterate(search, 4, 0.2, None, None, island=2)
+    assert "3.0" in {each.id for each in search.programs(0)}  # the ring goes through it
