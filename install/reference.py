@@ -17,9 +17,11 @@ from pydantic import TypeAdapter
 from engine.config import GROUPS, composed, options
 from engine.prompts import OPERATORS
 from engine.registry import Policies, Policy
+from engine.search.inspirations import INSPIRATIONS
 from engine.search.mixes import MIXES
 from engine.search.novelty import NOVELTY
 from engine.search.parents import PARENTS
+from engine.search.schedules import SCHEDULES
 from engine.search.topologies import TOPOLOGIES
 from engine.search.widths import WIDTHS
 from engine.settings import RunSettings
@@ -29,8 +31,10 @@ POLICIES: Mapping[str, Policies[Any]] = {
     "search.parent": PARENTS,
     "search.mix": MIXES,
     "search.novelty": NOVELTY,
+    "search.inspirations": INSPIRATIONS,
     "width": WIDTHS,
     "islands.topology": TOPOLOGIES,
+    "islands.schedule": SCHEDULES,
 }
 """Where a policy is chosen, and among which."""
 

@@ -240,7 +240,7 @@ def hinted(hint: str) -> list[Piece]:
 def stance(rule: str) -> list[Piece]:
     """Return what a request says of the way in which the parent was chosen, where that has words.
 
-    AdaEvolve tells the model its mode. As a hint, it stands in no earlier request of a conversation.
+    AdaEvolve tells the model its mode. Like a hint, it stands in no earlier request.
     """
     words = _STANCES.get(rule)
     return [] if words is None else [(f"{words}\n\n", ())]
