@@ -72,7 +72,7 @@ def test_the_null_hypothesis_runs(method: str, tmp_path: Path) -> None:
 def test_it_runs_with_a_small_model_which_it_says_is_small(method: str, tmp_path: Path) -> None:
     done = run(
         *(f"method={method}", "problem=uncertainty", "learning=none", "budget.candidates=null"),
-        *("budget.tokens=1500", "budget.seconds=null", "model.max_tokens=96", f"runs={tmp_path}"),
+        *("budget.tokens=300", "budget.seconds=null", "model.max_tokens=64", f"runs={tmp_path}"),
         *("name=small",),
         scratch=tmp_path / "scratch",
     )
