@@ -16,6 +16,7 @@ from engine.budget import Account, Allowance
 from engine.core import Problem
 from engine.evaluation import Cascade
 from engine.fill import Filler
+from engine.guidance import GuidedRequests
 from engine.inference import Decoder, Model, most_at_once
 from engine.learning import (
     ADAPTERS,
@@ -83,7 +84,7 @@ def evolve(
     with Decoder(model=model, timeline=timeline, notify=bell.set) as decoder:
         if serve is not None:
             serve(decoder)
-        requests = (AdvisedRequests if settings.advisor.enabled else Requests)(
+        requests = _kind_of_requests(settings)(
             settings=settings,
             history=state.history,
             operators=operators,
@@ -128,6 +129,12 @@ def evolve(
             filler=filler,
             drains=drains,
         ).run()
+
+
+def _kind_of_requests(settings: RunSettings) -> type[Requests]:
+    if settings.advisor.enabled:
+        return AdvisedRequests
+    return GuidedRequests if settings.guidance.enabled else Requests
 
 
 def training(

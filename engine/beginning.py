@@ -20,6 +20,7 @@ from engine.pipeline import RunState
 from engine.pool import PoolReading, seeds
 from engine.problem import check_initial_verdict
 from engine.prompts import Operator, Tokenizer
+from engine.search.cells import Cells
 from engine.search.features import cell_of, dimensions, measure
 from engine.search.search import Search
 from engine.settings import RunSettings
@@ -155,17 +156,19 @@ def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dic
     }
 
 
-def archive_features(settings: RunSettings, problem: Problem) -> tuple[Feature, ...] | None:
-    """Return the features of a run's archives; None for a run without.
+def archive_features(settings: RunSettings, problem: Problem) -> Cells | None:
+    """Return the features of a run's archives, cut into cells; None for a run without.
 
     Raises:
         UserError: the problem is to name them and names none.
     """
-    return dimensions(
+    features = dimensions(
         settings.search.archive,
         initial_program=problem.initial_program,
         declared=problem.features,
     )
+    cells = settings.search.cells
+    return None if features is None else cells.make(features, seed=settings.seed)
 
 
 def new_cascade(settings: RunSettings, problem: Problem, pool: StagePool) -> Cascade:

@@ -38,6 +38,7 @@ GROUPS = ("problem", "model", "cache", "learning", "fill", "method")
 # Somebody else knows which keys there are below these: vLLM, or a registry of policies.
 _OPEN = (
     "model.engine.",
+    "search.cells.",
     "search.parent.",
     "search.mix.",
     "search.novelty.",

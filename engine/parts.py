@@ -19,6 +19,7 @@ from engine.advisor import advised
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool, rehearsed
 from engine.fill import IdleEvaluators, open_idle
+from engine.guidance import guided
 from engine.inference import (
     KVServer,
     LanguageModel,
@@ -83,6 +84,8 @@ class Parts:
             prompts=settings.prompts,
             dimensions=self._dimensions(settings),
         )
+        if settings.guidance.enabled:
+            return guided(operators, settings.guidance)
         return advised(operators, settings.advisor) if settings.advisor.enabled else operators
 
     def _dimensions(self, settings: RunSettings) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from engine.config import GROUPS, composed, options
 from engine.prompts import OPERATORS
 from engine.registry import Policies, Policy
+from engine.search.cells import CELLS
 from engine.search.inspirations import INSPIRATIONS
 from engine.search.mixes import MIXES
 from engine.search.novelty import NOVELTY
@@ -30,6 +31,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 POLICIES: Mapping[str, Policies[Any]] = {
     "search.parent": PARENTS,
     "search.mix": MIXES,
+    "search.cells": CELLS,
     "search.novelty": NOVELTY,
     "search.inspirations": INSPIRATIONS,
     "width": WIDTHS,

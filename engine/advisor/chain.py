@@ -23,7 +23,17 @@ from engine.advisor.answers import (
 )
 from engine.advisor.endpoint import Reply
 from engine.advisor.operator import AdvisedOperator, Situation
-from engine.core import Advice, Consultation, Generation, Idea, Miss, Novelty, Prompt, Question
+from engine.core import (
+    Advice,
+    Consultation,
+    Event,
+    Generation,
+    Idea,
+    Miss,
+    Novelty,
+    Prompt,
+    Question,
+)
 from engine.inference import Sampling
 from engine.settings import Implementer
 
@@ -61,6 +71,11 @@ class Chain:
     _outage: str | None = None
     _reply: Reply | None = None
     _consultations: list[Consultation] = field(default_factory=list)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the prompt asks for the program."""
+        return self.question is None
 
     def sampled(self) -> Sampling:
         """Return how the answer to the prompt is sampled."""
@@ -116,6 +131,10 @@ class Chain:
             cached_prompt_tokens=0,
             llm_seconds=0.0,
         )
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the events that record the ideas and the advice."""
+        return (*self.ideas(), self.advice())
 
     def ideas(self) -> tuple[Idea, ...]:
         """Return the events that record the ideas; none before all of them are judged."""

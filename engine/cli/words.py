@@ -93,6 +93,7 @@ def _values(key: str) -> list[str]:
 
 
 def _policies() -> dict[str, Any]:
+    from engine.search.cells import CELLS
     from engine.search.mixes import MIXES
     from engine.search.novelty import NOVELTY
     from engine.search.parents import PARENTS
@@ -101,6 +102,7 @@ def _policies() -> dict[str, Any]:
 
     return {
         "search.parent.policy": PARENTS,
+        "search.cells.policy": CELLS,
         "search.mix.policy": MIXES,
         "search.novelty.policy": NOVELTY,
         "islands.topology.policy": TOPOLOGIES,

@@ -13,6 +13,7 @@ from engine.core.events import (
     Event,
     Fill,
     GivenUp,
+    Guidance,
     Hint,
     Idea,
     Miss,

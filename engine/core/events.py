@@ -116,6 +116,8 @@ class Call(_Event):
         partner: of a crossover: id of the program that the parent is combined with.
         repairs: of a repair: id of the failed attempt at changing the parent.
         adapter: version of the adapter that the children are sampled from; 0 for the model itself.
+        guidance: id of the guidance that its children begin with: of the child before which it was
+            written. None for the initial one, and in a run without guidance.
         sampled_from: what a trainer needs besides; None where nothing learns.
     """
 
@@ -138,6 +140,7 @@ class Call(_Event):
     partner: str | None = None
     repairs: str | None = None
     adapter: int = 0
+    guidance: str | None = None
     sampled_from: SampledFrom | None = None
 
 
@@ -397,6 +400,42 @@ class Advice(_Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Guidance(_Event):
+    """The model was asked to rewrite the guidance before a child; the child follows.
+
+    Subject: the child.
+
+    Attributes:
+        child: its id, and that of the new guidance.
+        of: id of the guidance that was to be rewritten; None for the initial one.
+        text: the new guidance, with which the child was written; None where the answer was of no
+            use, so that the child was written with the old one.
+        answer: the model's.
+        answer_ids: its tokens, as they were sampled.
+        finish_reason: see `engine.core.Generation`, as for the next three.
+        prompt_tokens: of its prompt.
+        cached_prompt_tokens: those of them whose KV was in the prefix cache.
+        llm_seconds: of the engine.
+        missed: how many tokens of its prompt were computed, by reason.
+        temperature: that it was sampled at.
+    """
+
+    KIND = "guidance"
+    NAMED_BY = ("child",)
+    child: str
+    of: str | None
+    text: str | None
+    answer: str
+    answer_ids: tuple[int, ...]
+    finish_reason: str
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    llm_seconds: float
+    missed: Mapping[Miss, int] = field(default_factory=dict)
+    temperature: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Update(_Event):
     """A step of training is over, and its adapter is on disk. Subject: its number.
 
@@ -510,6 +549,7 @@ Event = (
     | Call
     | Idea
     | Advice
+    | Guidance
     | Child
     | Verdict
     | SwitchedOff

@@ -57,6 +57,8 @@ class Proposal:
         rule: by which the parent was chosen, as the parent policy names it; ``given`` where the
             search was told whom to take.
         hint: what somebody who watches the run has the prompt say besides; empty for nothing.
+        guidance: what the prompt says besides of how to go about it, which a model wrote and other
+            programs have tested (``engine.guidance``); empty for nothing.
     """
 
     iteration: int
@@ -74,6 +76,7 @@ class Proposal:
     repairs: Attempt | None = None
     rule: str = "given"
     hint: str = ""
+    guidance: str = ""
 
     @property
     def partner_id(self) -> str | None:

@@ -154,8 +154,12 @@ class Requests:
             token_ids=request.prompt.token_ids,
             sampling=request.unsent,
             adapter=request.adapter,
-            is_over=request.is_over if self.settings.pipeline.end_early else never,
+            is_over=self._ending(request),
         )
+
+    def _ending(self, request: Request) -> Callable[[str], bool]:
+        """Return what says whether one of a request's answers need not go on."""
+        return request.is_over if self.settings.pipeline.end_early else never
 
 
 def _nothing() -> Sequence[Parsed]:

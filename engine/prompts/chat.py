@@ -121,7 +121,14 @@ class ChatOperator(Writer):
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request."""
         request = self._request(proposal.parent, proposal, self.form)
-        return self._asked([*hinted(proposal.hint), *stance(proposal.rule), *request])
+        return self._asked(
+            [
+                *guided_by(proposal.guidance),
+                *hinted(proposal.hint),
+                *stance(proposal.rule),
+                *request,
+            ]
+        )
 
     def exchange(self, turn: Turn, *, result: Candidate) -> Sequence[Block] | None:
         """See `Writer.exchange`."""
@@ -200,8 +207,7 @@ class Diff(ChatOperator):
         "Change the current program so that its score gets better. Answer with one or more blocks "
         "of this form and nothing else; the search lines have to stand in the program letter by "
         "letter:\n"
-        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE{named}"
-    )
+        "    )
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what applies all blocks to the parent; there is no program if one does not."""
@@ -237,6 +243,7 @@ def hinted(hint: str) -> list[Piece]:
     return [(f"{intro}\n{fenced('text', harmless(hint))}\n\n", ())]
 
 
+<<<<<<< HEAD
 def stance(rule: str) -> list[Piece]:
     """Return what a request says of the way in which the parent was chosen, where that has words.
 
@@ -244,6 +251,15 @@ def stance(rule: str) -> list[Piece]:
     """
     words = _STANCES.get(rule)
     return [] if words is None else [(f"{words}\n\n", ())]
+
+
+def guided_by(guidance: str) -> list[Piece]:
+    """Return the start of a request that shows guidance, if there is any.
+
+    It stands in no earlier request of a conversation, as a hint does, and behind the programs, so
+    that they are cached whatever it says.
+    """
+    return [(f"# Guidance\n{guidance}\n\n", ())] if guidance else []
 
 
 def _said(words: str, form: Form) -> str:

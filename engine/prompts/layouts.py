@@ -13,7 +13,10 @@ decides what is computed in each iteration:
   request. A conversation that outgrows its budget begins anew with the program that it had reached.
   All descendants of that program begin anew at the same place.
 
-All three begin with the same task block, whatever the parent.
+- ``ancestors``: the last steps of that conversation, each program shown whole; then other programs
+  as inspirations, the parent and the request. CodeEvolve's. An infill shows the ancestors alone.
+
+All begin with the same task block, whatever the parent.
 
 A proposal that is made before all verdicts are in also has programs whose scores are pending. They
 stand behind the history or the conversation, so the cached start of the prompt stays as it was. A
@@ -180,7 +183,32 @@ class Transcript:
         return self._sizes[key]
 
 
-Layout = Classic | Stable | Transcript
+class Ancestors:
+    """The parent's nearest ancestors and what became of each, inspirations, parent, request."""
+
+    def arrange(self, proposal: Proposal, writer: Writer) -> tuple[Block, ...]:
+        """Return the blocks of the proposal's prompt before its request."""
+        said = [writer.task]
+        if writer.asks_with_parent:
+            said += [writer.shown(turn.candidate, Part.HISTORY) for turn in proposal.lineage]
+            return (*said, *_earlier(proposal, writer))
+        results = [*(turn.candidate for turn in proposal.lineage[1:]), proposal.parent]
+        for turn, result in zip(proposal.lineage, results, strict=False):
+            exchange = writer.exchange(turn, result=result)
+            if exchange is None:
+                said = [writer.task]  # the conversation begins anew
+            else:
+                said += [writer.shown(turn.candidate, Part.PARENT), *exchange]
+        return (*said, *_earlier(proposal, writer), writer.shown(proposal.parent, Part.PARENT))
+
+    def smaller(self, proposal: Proposal) -> Proposal | None:
+        """Leave out the first ancestor, or the last inspiration; None if there is neither."""
+        if proposal.lineage:
+            return replace(proposal, lineage=proposal.lineage[1:])
+        return replace(proposal, history=proposal.history[:-1]) if proposal.history else None
+
+
+Layout = Classic | Stable | Transcript | Ancestors
 
 
 def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
@@ -196,6 +224,8 @@ def make_layout(settings: PromptSettings, *, longest_parent: int) -> Layout:
         return Classic()
     if settings.layout == "stable":
         return Stable()
+    if settings.layout == "ancestors":
+        return Ancestors()
     budget = settings.history_tokens + settings.growth_tokens
     return Transcript(budget=min(budget, longest_parent))
 
@@ -226,7 +256,7 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
 
     The failed attempts go first, the oldest of them before the others; then the pending programs,
     from the last one on; then what the layout chooses; then a crossover's partner, or the attempt
-    that a repair corrects; in the end a hint.
+    that a repair corrects; then guidance; in the end a hint.
     """
     if proposal.failures:
         return replace(proposal, failures=proposal.failures[1:])
@@ -235,6 +265,8 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
     smaller = layout.smaller(proposal)
     if smaller is None and (proposal.partner is not None or proposal.repairs is not None):
         return replace(proposal, partner=None, repairs=None)
+    if smaller is None and proposal.guidance:
+        return replace(proposal, guidance="")
     if smaller is None and proposal.hint:
         return replace(proposal, hint="")
     return smaller

@@ -8,13 +8,15 @@ Ranges are fixed and not learnt from the programs seen, so the bin of a program 
 which other programs came before it, and is recorded with its verdict.
 
 Covers: what is measured, which features a run's archive has, and a program's cell in it. Does not
-cover what an archive keeps: ``archive``.
+cover how their space is cut (``cells``), or what an archive keeps (``archive``).
 """
 
 import math
 from collections.abc import Mapping, Sequence
 
 from engine.core import Cell, Evaluation, Feature, Program, UserError
+from engine.search.cells import Cells
+from engine.search.cells.grid import Grid
 from engine.syntax import read
 
 MEASURES = ("characters", "nodes", "depth", "loops", "branches", "calls")
@@ -87,7 +89,7 @@ def cell_of(
     Args:
         program: None for a text that is none.
         evaluation: the verdict on it.
-        features: of the archives; None where there are none.
+        features: of the archives; without `Cells` of theirs a grid. None where there are none.
 
     Returns:
         None without a score or an archive, and where a feature is missing or not a number.
@@ -98,4 +100,5 @@ def cell_of(
     found = [values.get(feature.name, math.nan) for feature in features]
     if any(math.isnan(value) for value in found):
         return None
-    return tuple(feature.bin(value) for feature, value in zip(features, found, strict=True))
+    cells = features if isinstance(features, Cells) else Grid(features)
+    return cells.cell(found)

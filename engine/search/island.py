@@ -5,8 +5,8 @@ the order of their iterations and of the children in them. Its window and its po
 and width advance only when an iteration is over. So neither the order in which siblings finish nor
 what other islands do meanwhile matters.
 
-With an archive (``archive``) parents are chosen among its elites, which may be migrants. All else
-is as without one.
+With an archive (``archive``) parents are chosen among its elites, which may be migrants, unless the
+policy asks for any program. All else is as without one.
 
 A migrant is a program that the island began with, or one that another island sent. It may become a
 parent like any other candidate. A migrant that was sent does not join the window, which shows what
@@ -19,8 +19,10 @@ Covers: one island. Does not cover who sends what to whom, or what is asked for:
 """
 
 import bisect
+import itertools
 import operator
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from engine.core import Candidate, Child, Direction, Pending
@@ -82,8 +84,27 @@ class Island:
             key: of the choice.
             but: id of one that is not to be chosen.
         """
-        eligible = self.eligible if but is None else self.eligible.without(but)
-        return self.parents.choose(eligible, u=u, key=key)
+        among = self.candidates if self.parents.takes_any(u=u) else self.eligible
+        return self.parents.choose(among if but is None else among.without(but), u=u, key=key)
+
+    def inspirations(
+        self, parent: str, *, most: int, u: float, keys: Iterable[int]
+    ) -> list[Candidate]:
+        """Choose programs to be shown beside a parent, as parents are chosen, none twice.
+
+        Args:
+            parent: its id.
+            most: how many; there may be fewer programs.
+            u: of the parent's choice, so that they are chosen by its rule.
+            keys: of the choices, one for each.
+        """
+        left, found = self.eligible.without(parent), list[Candidate]()
+        for key in itertools.islice(keys, most):
+            if not left:
+                break
+            found.append(self.parents.choose(left, u=u, key=key).candidate)
+            left = left.without(found[-1].id)
+        return found
 
     def admit(self, child: Child) -> None:
         """Take in one of the island's own children, once; its verdict follows."""

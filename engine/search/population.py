@@ -208,15 +208,18 @@ class Population:
         last = [self.attempt(name) for name in itertools.islice(names, most)]
         return tuple(reversed(last))
 
-    def lineage(self, candidate_id: str, *, failures: int) -> tuple[Turn, ...]:
+    def lineage(
+        self, candidate_id: str, *, failures: int, most: int | None = None
+    ) -> tuple[Turn, ...]:
         """Return the steps that led to a candidate, from the first program on.
 
         Args:
             candidate_id: of the candidate, which the last step led to.
             failures: how many failed attempts each step showed, at most: the last ones before it.
+            most: how many steps, the last ones; None for all.
         """
-        turns = []
-        while (child := self._children.get(candidate_id)) is not None:
+        turns = list[Turn]()
+        while (child := self._children.get(candidate_id)) is not None and len(turns) != most:
             call = self._calls[child.iteration]
             attempts = self.failures(
                 child.parent,

@@ -40,8 +40,9 @@ from engine.core import (
     Turn,
 )
 from engine.search.archive import Elites
-from engine.search.choice import Choice, chance_of
+from engine.search.choice import Choice, chance_of, keys_of
 from engine.search.island import Island
+from engine.search.parents import EXPLORE, FIRST
 from engine.search.population import REPAIR, Population
 from engine.search.roster import best_few
 from engine.search.schedules import Schedule
@@ -189,8 +190,11 @@ class Search:
         failures = self._settings.failures
         if self._prompts.layout == "transcript":
             lineage = population.lineage(parent.id, failures=failures)
-        else:
+        elif self._prompts.layout != "ancestors":
             history = self._history(own, choice, iteration=iteration, island=island)
+        elif choice.rule not in (EXPLORE, FIRST):
+            lineage = population.lineage(parent.id, failures=0, most=self._prompts.ancestors)
+            history = self._drawn(iteration, own=own, island=island, choice=choice)
         return Proposal(
             iteration=iteration,
             parent=parent,
@@ -409,6 +413,18 @@ class Search:
         for founder in best_few([*every.values()], FOUNDERS, self.direction):
             opened.begin_with(founder)
             schedule.receive(number, founder)
+
+    def _drawn(
+        self, iteration: int, *, own: Island, island: int, choice: Choice | Call
+    ) -> tuple[Candidate, ...]:
+        chance = chance_of(iteration, island=island, seed=self._seed)
+        found = own.inspirations(
+            choice.parent,
+            most=self._prompts.inspirations,
+            u=chance.parent[0],
+            keys=keys_of(iteration, island=island, seed=self._seed),
+        )
+        return tuple(each for each in found if each.id != choice.partner)
 
     def _island(self, island: int) -> Island:
         if not 0 <= island < self.islands:

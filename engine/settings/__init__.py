@@ -10,6 +10,7 @@ from engine.settings.budget import BudgetSettings, PriceSettings
 from engine.settings.cache import CacheSettings
 from engine.settings.evaluation import FEWEST_SCORES, CascadeSettings, EvaluationSettings
 from engine.settings.fill import FillSettings
+from engine.settings.guidance import GUIDED, GuidanceSettings
 from engine.settings.islands import IslandSettings
 from engine.settings.learning import LearningSettings
 from engine.settings.model import Dtype, ModelSettings

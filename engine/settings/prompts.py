@@ -1,10 +1,13 @@
 """What prompts show: the group ``prompts``."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from engine.section import Flag, Section, Tokens, section
+from pydantic import Field
 
-Layout = Literal["classic", "stable", "transcript"]
+from engine.section import Flag, Section, Tokens, Whole, section
+
+Layout = Literal["classic", "stable", "transcript", "ancestors"]
+Few = Annotated[Whole, Field(ge=0, le=64)]
 
 
 @section
@@ -23,6 +26,8 @@ class PromptSettings(Section):
             ``engine.prompts.layouts``.
         pending: whether a call that begins on a guess shows the programs of its island that have no
             verdict yet, beside those that have.
+        ancestors: of the parent that layout ``ancestors`` shows, the nearest ones.
+        inspirations: other programs that it shows, chosen as the parent is.
     """
 
     layout: Layout
@@ -30,6 +35,8 @@ class PromptSettings(Section):
     growth_tokens: Tokens
     align: Flag
     pending: Flag
+    ancestors: Few
+    inspirations: Few
 
     @property
     def shows_pending(self) -> bool:

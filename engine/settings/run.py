@@ -12,6 +12,7 @@ from engine.settings.budget import BudgetSettings
 from engine.settings.cache import CacheSettings
 from engine.settings.evaluation import EvaluationSettings
 from engine.settings.fill import FillSettings
+from engine.settings.guidance import GuidanceSettings
 from engine.settings.islands import IslandSettings
 from engine.settings.learning import LearningSettings
 from engine.settings.model import ModelSettings
@@ -55,6 +56,7 @@ class RunSettings(Section):
     cache: CacheSettings
     learning: LearningSettings
     advisor: AdvisorSettings
+    guidance: GuidanceSettings
     runs: Text
     name: str | None
     seed: Whole = Field(ge=0, lt=2**63)
@@ -74,6 +76,11 @@ class RunSettings(Section):
             self._fits_learning()
         if self.advisor.enabled:
             self._fits_its_advisor()
+        if self.guidance.enabled:
+            self._fits_guidance()
+        must_be = "false with prompts.layout=ancestors, whose prompts follow from who was drawn how"
+        guesses = self.prompts.layout == "ancestors" and self.pipeline.speculate
+        require(not guesses, "pipeline.speculate", self.pipeline.speculate, must_be)
         return self
 
     def _fits_no_model(self) -> None:
@@ -128,9 +135,22 @@ class RunSettings(Section):
         for key, value, barred, must_be in (
             ("pipeline.speculate", self.pipeline.speculate, True, "false"),
             ("prompts.layout", self.prompts.layout, "transcript", "stable or classic"),
+            ("prompts.layout", self.prompts.layout, "ancestors", "stable or classic"),
             ("width.policy", self.width.policy, "cost_aware", "fixed or turboevolve"),
         ):
             require(value != barred, key, value, f"{must_be} where advisor.enabled is true")
+
+    def _fits_guidance(self) -> None:
+        """Check what guidance that is rewritten can't be combined with."""
+        learns = self.learning.method
+        must_be = "none where guidance.enabled is true: a child's answers have several prompts"
+        require(learns == "none", "learning.method", learns, must_be)
+        for key, value, barred, must_be in (
+            ("advisor.enabled", self.advisor.enabled, True, "false"),
+            ("pipeline.speculate", self.pipeline.speculate, True, "false"),
+            ("width.policy", self.width.policy, "cost_aware", "fixed or turboevolve"),
+        ):
+            require(value != barred, key, value, f"{must_be} where guidance.enabled is true")
 
 
 _ADAPTER = TypeAdapter(RunSettings)

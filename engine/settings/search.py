@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from engine.prompts import OPERATORS
 from engine.search.inspirations import INSPIRATIONS, InspirationSettings
+from engine.search.cells import CELLS, CellSettings
 from engine.search.mixes import MIXES, MixSettings
 from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.search.parents import PARENTS, ParentSettings
@@ -32,6 +33,7 @@ class SearchSettings(Section):
             over ``structure``, or over the features that the ``problem`` names; see
             ``engine.search.features``.
         inspirations: which other programs a prompt shows; None for what the layout does.
+        cells: how the space of its features is cut into cells.
         failures: how many of the last failed attempts at changing the parent a prompt shows.
         parent: how the parent is chosen.
         operators: weight of each operator in the mix; at least one is above 0 that needs nothing
@@ -45,6 +47,7 @@ class SearchSettings(Section):
     novelty: Annotated[NoveltySettings | None, BeforeValidator(NOVELTY.read)]
     archive: Archive
     inspirations: Annotated[InspirationSettings | None, BeforeValidator(INSPIRATIONS.read)] = None
+    cells: Annotated[CellSettings, BeforeValidator(CELLS.read)]
     failures: Whole = Field(ge=0)
     parent: Annotated[ParentSettings, BeforeValidator(PARENTS.read)]
     operators: dict[str, Weight]

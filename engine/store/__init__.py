@@ -2,6 +2,7 @@
 
 from engine.core.events import Call, Child, Event, Fill, GivenUp, Hint, Seed, Session, Verdict
 from engine.store.folder import create_run, whole_folder
+from engine.store.guidance import GuidanceRecord, TriedGuidance
 from engine.store.history import RunHistory, follow, replay
 from engine.store.ideas import Experiment, IdeaRepository, Outcome, TriedIdea
 from engine.store.log import (

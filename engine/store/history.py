@@ -21,6 +21,7 @@ from engine.core import (
     Failure,
     Fill,
     GivenUp,
+    Guidance,
     Hint,
     Idea,
     Miss,
@@ -33,6 +34,7 @@ from engine.core import (
     Verdict,
 )
 from engine.store.fills import FillTally
+from engine.store.guidance import GuidanceRecord
 from engine.store.ideas import IdeaRepository
 from engine.store.log import Recorded
 
@@ -56,6 +58,8 @@ class RunHistory:
         filled: what they came to, by their makers.
         advice: what the advisor said before each child, by the child's id.
         ideas: the advisor's, with what came of them.
+        guidance: what a model wrote of how to go about the problem, with what came of it.
+        guidance_tokens: that were generated for it; they are among the generated ones.
         advisor_tokens: that the advisor generated; they are among the generated ones, and those of
             its prompts are among the prompts', each for each answer.
         given_up: the calls that were begun on a guess and given up, in order.
@@ -87,6 +91,8 @@ class RunHistory:
     filled: dict[str, FillTally] = field(default_factory=dict)
     advice: dict[str, Advice] = field(default_factory=dict)
     ideas: IdeaRepository = field(init=False)
+    guidance: GuidanceRecord = field(init=False)
+    guidance_tokens: int = 0
     advisor_tokens: int = 0
     given_up: list[GivenUp] = field(default_factory=list)
     attempts: Counter[int] = field(default_factory=Counter)
@@ -111,6 +117,7 @@ class RunHistory:
 
     def __post_init__(self) -> None:
         self.ideas = IdeaRepository(direction=self.direction)
+        self.guidance = GuidanceRecord(direction=self.direction)
 
     def fold(self, recorded: Recorded) -> None:
         """Take one event in."""
@@ -135,12 +142,16 @@ class RunHistory:
             self._fold_verdict(event)
         elif isinstance(event, Advice):
             self._fold_advice(event)
+        elif isinstance(event, Guidance):
+            self._fold_guidance(event)
         elif isinstance(event, Hint):
             self.hints.append(event)
         elif isinstance(event, Fill):
             self.fills[event.id] = event
         if isinstance(event, Idea | Advice | Child | Verdict):
             self.ideas.fold(event, at=self.events)
+        if isinstance(event, Guidance | Call | Child | Verdict):
+            self.guidance.fold(event, at=self.events)
 
     @property
     def admitted(self) -> int:
@@ -254,6 +265,14 @@ class RunHistory:
             self.llm_seconds += each.llm_seconds
             self.missed.update(each.missed)
 
+    def _fold_guidance(self, guidance: Guidance) -> None:
+        self.prompt_tokens += guidance.prompt_tokens
+        self.cached_prompt_tokens += guidance.cached_prompt_tokens
+        self.generated_tokens += len(guidance.answer_ids)
+        self.guidance_tokens += len(guidance.answer_ids)
+        self.llm_seconds += guidance.llm_seconds
+        self.missed.update(guidance.missed)
+
     def _fold_given_up(self, guess: GivenUp) -> None:
         self.given_up.append(guess)
         self.attempts[guess.iteration] += 1
@@ -314,6 +333,8 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
             lacks = f"nobody made candidate {event.candidate}"
         if isinstance(event, Advice) and not history.ideas.knows(event.idea):
             lacks = f"nobody had idea {event.idea}"
+        if isinstance(event, Call) and not history.guidance.knows(event.guidance):
+            lacks = f"nobody wrote guidance {event.guidance}"
         if lacks:
             raise UserError(f"{name}'s log is damaged: {lacks}; restore it from a copy")
         history.fold(recorded)

@@ -172,7 +172,7 @@ class GrowingRun:
             elif isinstance(event, Verdict) and event.candidate in self._trials:
                 child = history.children[event.candidate]
                 self._trials[event.candidate] = _trial(child, history, self._bests)
-        if is_new:
+        if is_new and self.settings.search.cells.policy == "grid":
             self._features = dimensions(
                 self.settings.search.archive,
                 initial_program=history.program_of(INITIAL),

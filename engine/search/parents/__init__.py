@@ -15,6 +15,9 @@ from engine.core import Candidate, Direction
 from engine.registry import Policies, Policy
 from engine.section import section
 
+EXPLORE, FIRST = "explore", "first"
+"""Rules by which a parent is changed without a look at others: to explore, and to begin with."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Offspring:
@@ -73,6 +76,13 @@ class ParentPolicy:
             key: of all other draws, from 0 to 2^64 - 1.
         """
         raise NotImplementedError
+
+    def takes_any(self, *, u: float) -> bool:
+        """Return whether the choice with this ``u`` is among all programs with a score.
+
+        It is among the elites otherwise, where the island has an archive.
+        """
+        return False
 
     def receive(self, candidate: Candidate) -> None:
         """Take in a migrant: a program that the island began with, or that another one sent.
