@@ -243,7 +243,6 @@ def hinted(hint: str) -> list[Piece]:
     return [(f"{intro}\n{fenced('text', harmless(hint))}\n\n", ())]
 
 
-<<<<<<< HEAD
 def stance(rule: str) -> list[Piece]:
     """Return what a request says of the way in which the parent was chosen, where that has words.
 

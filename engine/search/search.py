@@ -194,7 +194,7 @@ class Search:
             history = self._history(own, choice, iteration=iteration, island=island)
         elif choice.rule not in (EXPLORE, FIRST):
             lineage = population.lineage(parent.id, failures=0, most=self._prompts.ancestors)
-            history = self._drawn(iteration, own=own, island=island, choice=choice)
+            history = self._chosen_as_parents(iteration, own=own, island=island, choice=choice)
         return Proposal(
             iteration=iteration,
             parent=parent,
@@ -414,7 +414,7 @@ class Search:
             opened.begin_with(founder)
             schedule.receive(number, founder)
 
-    def _drawn(
+    def _chosen_as_parents(
         self, iteration: int, *, own: Island, island: int, choice: Choice | Call
     ) -> tuple[Candidate, ...]:
         chance = chance_of(iteration, island=island, seed=self._seed)

@@ -21,6 +21,7 @@ class GuidanceSettings(Section):
         answer_tokens: the most tokens of an answer that rewrites it.
     """
 
-    enabled: Flag
-    tokens: Whole = Field(ge=128, le=MOST_TOKENS)
-    answer_tokens: Whole = Field(ge=128, le=MOST_TOKENS)
+    # With values of their own, as settings of runs from before them have none.
+    enabled: Flag = False
+    tokens: Whole = Field(default=512, ge=128, le=MOST_TOKENS)
+    answer_tokens: Whole = Field(default=512, ge=128, le=MOST_TOKENS)

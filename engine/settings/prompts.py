@@ -35,8 +35,9 @@ class PromptSettings(Section):
     growth_tokens: Tokens
     align: Flag
     pending: Flag
-    ancestors: Few
-    inspirations: Few
+    # With values of their own, as settings of runs from before them have none.
+    ancestors: Few = 3
+    inspirations: Few = 2
 
     @property
     def shows_pending(self) -> bool:

@@ -56,7 +56,7 @@ class RunSettings(Section):
     cache: CacheSettings
     learning: LearningSettings
     advisor: AdvisorSettings
-    guidance: GuidanceSettings
+    guidance: GuidanceSettings = GuidanceSettings()
     runs: Text
     name: str | None
     seed: Whole = Field(ge=0, lt=2**63)

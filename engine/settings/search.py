@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from engine.prompts import OPERATORS
 from engine.search.inspirations import INSPIRATIONS, InspirationSettings
 from engine.search.cells import CELLS, CellSettings
+from engine.search.cells.grid import GridSettings
 from engine.search.mixes import MIXES, MixSettings
 from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.search.parents import PARENTS, ParentSettings
@@ -47,7 +48,8 @@ class SearchSettings(Section):
     novelty: Annotated[NoveltySettings | None, BeforeValidator(NOVELTY.read)]
     archive: Archive
     inspirations: Annotated[InspirationSettings | None, BeforeValidator(INSPIRATIONS.read)] = None
-    cells: Annotated[CellSettings, BeforeValidator(CELLS.read)]
+    # With a value of its own, as settings of runs from before it have none.
+    cells: Annotated[CellSettings, BeforeValidator(CELLS.read)] = GridSettings(policy="grid")
     failures: Whole = Field(ge=0)
     parent: Annotated[ParentSettings, BeforeValidator(PARENTS.read)]
     operators: dict[str, Weight]

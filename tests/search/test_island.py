@@ -210,7 +210,7 @@ def test_migrants_are_the_best_of_equal_ones_the_shorter_and_then_the_first(
         ]
 
 
-class Listener:
+class Listener(ParentPolicy):
     """A parent policy that takes the last candidate and remembers what it was told."""
 
     def __init__(self) -> None:

@@ -1,4 +1,6 @@
-"""A run with an advisor where a script stands for the model: it answers by what it is asked."""
+"""A run with several answers a child where a script stands for the model, and answers by what it is
+asked: one with an advisor, or with guidance.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import random
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,10 @@ from engine.advisor import advised
 from engine.assembly import evolve
 from engine.beginning import restore, told_cascade
 from engine.core import INITIAL, Evaluation, Failure, Generation, Problem
+from engine.guidance import guided
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
+from engine.prompts import Operator
 from engine.prompts.chat import Rewrite
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Recorded, RunHistory, Session, Verdict
@@ -180,7 +184,10 @@ def go_on(
     model: ScriptModel | None = None,
     most: int = 10**9,
 ) -> ScriptModel:
-    """Go on with the run recorded in ``events`` until it ends, or dies with ``most`` of them."""
+    """Go on with the run recorded in ``events`` until it ends, or dies with ``most`` of them.
+
+    Its operator is ``rewrite``, with an advisor or with guidance as the settings have it.
+    """
     problem, model = small_problem(), model or ScriptModel()
     committed, bell = [*events], threading.Event()
     restored = restore(settings, problem, [*map(recorded, events)], model)
@@ -201,9 +208,14 @@ def go_on(
         max_tokens=settings.model.max_tokens,
         prompts=settings.prompts,
     )
+    operators: Mapping[str, Operator] = {"rewrite": operator}
+    if settings.advisor.enabled:
+        operators = advised({"rewrite": operator}, settings.advisor)
+    if settings.guidance.enabled:
+        operators = guided({"rewrite": operator}, settings.guidance)
     parts: dict[str, Any] = {
         "model": model,
-        "operators": advised({"rewrite": operator}, settings.advisor),
+        "operators": operators,
         "evaluator": told_cascade(settings, problem, restored.state.history, ScorePool(bell.set)),
     }
     with tempfile.TemporaryDirectory() as folder, Timeline(Path(folder) / TIMELINE) as timeline:
