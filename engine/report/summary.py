@@ -43,7 +43,8 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
     ``fills`` are the programs made without the model for idle evaluators, by their makers: none of
     the other figures counts them but the best score's, which ``best_made_by`` says who made.
     ``generated_tokens`` and the prompts' include those of the ``advisor``, which is None without
-    one; an endpoint's, as it counts them, are there alone. Seconds are summed over all sessions:
+    one, and of the ``guidance``, likewise; an endpoint's, as it counts them, are there alone.
+    Seconds are summed over all sessions:
     ``llm_seconds`` inside the engine's step, ``evaluation_seconds`` over all workers. ``money`` is
     what prompts and answers cost at the budget's prices, those of guesses that were given up
     included and those of an endpoint not; ``longest_wait`` the most candidates in a row that were
@@ -96,6 +97,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "learning": _learned(settings, history),
         "generated_tokens": history.generated_tokens,
         "advisor": _advised(settings, history),
+        "guidance": _guided(settings, history),
         "llm_seconds": history.llm_seconds,
         "evaluation_seconds": history.evaluation_seconds,
         "wall_seconds": history.wall_seconds,
@@ -103,6 +105,28 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
         "budget": dataclasses.asdict(settings.budget),
         "money": Account(settings.budget, history).money,
         "longest_wait": history.longest_wait,
+    }
+
+
+def _guided(settings: RunSettings, history: RunHistory) -> dict[str, Any] | None:
+    """Return what came of rewriting the guidance; None for a run without."""
+    if not settings.guidance.enabled:
+        return None
+    known = history.guidance
+    tried = [
+        each
+        for island in range(settings.islands.count)
+        for each in known.as_of(history.events, island=island)
+        if each.score is not None
+    ]
+    key = history.direction.key
+    best = min(tried, key=lambda each: key(each.score or 0.0), default=None)
+    return {
+        "written": len(known),
+        "unread": known.unread,
+        "tokens": history.guidance_tokens,
+        "best_score": None if best is None else best.score,
+        "best": None if best is None or best.id is None else known.text_of(best.id),
     }
 
 

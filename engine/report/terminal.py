@@ -209,6 +209,11 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"{advised['advisor_tokens']} tokens; programs by the {advised['implementer']}{where}, "
             f"{advised['unread']} answers of no use, {advised['outages']} failed requests"
         )
+    if guided := summary["guidance"]:
+        yield (
+            f"Guidance: {guided['written']} written, {guided['unread']} answers of no use, "
+            f"{guided['tokens']} tokens"
+        )
     if clock := summary["clock"]:
         evaluators = [each["busy"] for each in clock["evaluators"]]
         yield (

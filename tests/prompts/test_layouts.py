@@ -283,7 +283,13 @@ def test_a_prompt_that_is_too_long_loses_failures_then_the_last_of_the_pending(
         numbers = [each for each in (4, 5, 7, 8, 9) if program(each).strip() in prompt.text]
         told.append((prompt.text.count("late "), *numbers))
     steps = [each for each, _ in itertools.groupby(told)]
-    history = {"classic": [(4, 5), (5,), ()], "stable": [(4, 5), (4,), ()], "transcript": [()]}
+    from_the_end = [(4, 5), (4,), ()]
+    history = {
+        "classic": [(4, 5), (5,), ()],
+        "stable": from_the_end,
+        "transcript": [()],
+        "ancestors": from_the_end,
+    }
     first = history[layout][0]
     late = [2, 1, 0] if name != "infill" else [0]
     assert steps == [
@@ -622,6 +628,17 @@ def test_the_order_of_each_layout() -> None:
     assert words_of(layouts[2], asked_for(9), infill) == "T p9 ?"
 
 
+def test_ancestors_are_shown_whole_each_with_what_became_of_it() -> None:
+    """Program 5 became 6, and 6 became the parent 9; inspirations stand before the parent."""
+    layout = make_layout(replace(STABLE, layout="ancestors"), longest_parent=10**6)
+    asked = asked_for(9, history=[1, 2], lineage=[5, 6])
+    assert words_of(layout, asked) == "T p5 a6 p6 a9 h1 h2 p9 ?"
+    assert words_of(layout, asked_for(9, history=[1])) == "T h1 p9 ?"
+    assert words_of(layout, asked_for(9, lineage=[5, 6], other=5)) == "T p6 a9 p9 ?"
+    infill = Numbers(asks_with_parent=True)
+    assert words_of(layout, asked, infill) == "T h5 h6 h1 h2 ?"
+
+
 def test_pending_programs_stand_behind_all_others_in_their_order() -> None:
     asked = asked_for(9, history=[1, 2], lineage=[5, 6], pending=[4, 3])
     layouts = [
@@ -671,6 +688,8 @@ def test_less_is_shown_one_by_one_until_the_request_is_left(layout: str) -> None
     asked = asked_for(9, history=[1, 2, 3], pending=[4, 5])
     if layout == "transcript":
         asked = asked_for(9, lineage=[5, 6], pending=[4, 5])
+    if layout == "ancestors":
+        asked = asked_for(9, history=[1, 2], lineage=[5, 6], pending=[4, 5])
     left: Proposal | None = replace(asked, failures=(attempt(1), attempt(2)))
     seen = []
     while left is not None:
@@ -683,6 +702,9 @@ def test_less_is_shown_one_by_one_until_the_request_is_left(layout: str) -> None
                    "T h1 h2 h3 p9 ?", "T h1 h2 p9 ?", "T h1 p9 ?", "T p9 ?"],
         "transcript": [*(f"T p5 a6 a9 w4 w5 {q}" for q in ("???", "??", "?")), "T p5 a6 a9 w4 ?",
                        "T p5 a6 a9 ?", "T p9 ?"],
+        "ancestors": [*(f"T p5 a6 p6 a9 h1 h2 w4 w5 p9 {q}" for q in ("???", "??", "?")),
+                      "T p5 a6 p6 a9 h1 h2 w4 p9 ?", "T p5 a6 p6 a9 h1 h2 p9 ?",
+                      "T p6 a9 h1 h2 p9 ?", "T h1 h2 p9 ?", "T h1 p9 ?", "T p9 ?"],
     }[layout]  # fmt: skip
 
 

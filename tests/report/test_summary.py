@@ -169,6 +169,7 @@ def test_the_figures_are_the_sums_of_what_was_recorded(
         "learning": None,
         "generated_tokens": 60,
         "advisor": None,
+        "guidance": None,
         "llm_seconds": 3.75,
         "evaluation_seconds": 2.375,  # without the initial program's
         "wall_seconds": 3.25 + 4.5,

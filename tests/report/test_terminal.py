@@ -106,6 +106,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "hit_rate": 0.625,
         "computed_prompt_tokens": {"alignment": 1, "cold": 7},
         "speculation": {"guesses": 9, "hits": 7, "wasted_tokens": 123},
+        "guidance": {"written": 7, "unread": 3, "tokens": 900, "best_score": 1.0, "best": None},
         "advisor": {
             "implementer": "endpoint",
             "endpoint_url": "https://[b]example.org",
@@ -141,6 +142,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "\nAdvisor: ideas 5 new, 3 refines, 1 repeats; 2 tested; 77 tokens; programs by " in out
     assert "the endpoint at https://[b]example.org, 4 answers of no use, 6 failed req" in out
     assert "\nLearning (grpo, full): 5 updates in 61 s, 1 rolled back, 2 skipped, 3 groups" in out
+    assert "\nGuidance: 7 written, 3 answers of no use, 900 tokens\n" in out
     assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
     assert "\nEnded by budget.target=0.12\nCandidates whose evaluation" in out
     assert " the end came before: 3\n7 screened out by cheap" in out
@@ -149,12 +151,12 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "Everything is in runs[/red]/x: best.py" in out
 
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
-    fewer["advisor"] = None
+    fewer["advisor"] = fewer["guidance"] = None
     fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
     fewer["learning"] = None
     fewer |= {"ended_by": None, "budget": {"prices": {"prompt": 0.0, "generated": 0.0}}}
     print_result(folder=Path("x"), summary=fewer, program=program)
     out = capsys.readouterr().out
     assert "known" not in out and "Computed" not in out and "Clock" not in out
-    assert "Speculation" not in out and "Learning" not in out
+    assert "Speculation" not in out and "Learning" not in out and "Guidance" not in out
     assert "Ended" not in out and "Money" not in out
