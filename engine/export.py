@@ -68,10 +68,11 @@ def _read(folder: Path, reward: str | None) -> Recording:
     settings = config.load_run(folder)
     problem = read_problem(settings)
     history = replay(read_log(folder), problem.direction, name=folder)
-    if settings.advisor.enabled:
+    if settings.advisor.enabled or settings.guidance.enabled:
+        what = "an advisor" if settings.advisor.enabled else "guidance that was rewritten"
         raise UserError(
-            f"{folder} had an advisor, whose answers stand in several prompts for each child; that "
-            "can't be exported yet"
+            f"{folder} had {what}: answers stand in several prompts for each child, which can't be "
+            "exported yet"
         )
     learning = settings.learning
     if reward is not None:

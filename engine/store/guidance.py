@@ -11,7 +11,7 @@ Covers: what was recorded. Does not cover the initial one's text, or who is show
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from engine.core import Call, Child, Direction, Guidance, Verdict
+from engine.core import FIRST_ITERATION, Call, Child, Direction, Guidance, Verdict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,8 +77,11 @@ class GuidanceRecord:
                 self._written.append((at, event.child))
         elif isinstance(event, Child):
             self._iterations[event.id] = event.iteration
-        elif event.score is not None and event.candidate in self._iterations:
-            island, begun_with = self._calls[self._iterations[event.candidate]]
+        elif event.score is not None:
+            call = self._calls.get(self._iterations.get(event.candidate, FIRST_ITERATION))
+            if call is None:  # a program that the run began with
+                return
+            island, begun_with = call
             own = event.candidate if event.candidate in self._texts else begun_with
             self._scores[island, own].append((at, event.score))
 
