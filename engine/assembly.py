@@ -30,10 +30,12 @@ from engine.loop import Loop
 from engine.parts import Parts
 from engine.pipeline import BackPressure, Calls, LoadWatch, Reader, Requests, RunState
 from engine.prompts import Operator
+from engine.search.search import Search
 from engine.settings import RunSettings
 from engine.speculation import SpeculativeCalls
 from engine.steering import Steering
 from engine.store import Event, EventLog, RunHistory
+from engine.tactics import TacticalRequests
 from engine.timeline import Timeline
 
 
@@ -84,7 +86,7 @@ def evolve(
     with Decoder(model=model, timeline=timeline, notify=bell.set) as decoder:
         if serve is not None:
             serve(decoder)
-        requests = _kind_of_requests(settings)(
+        requests = _kind_of_requests(settings, state.search)(
             settings=settings,
             history=state.history,
             operators=operators,
@@ -131,9 +133,11 @@ def evolve(
         ).run()
 
 
-def _kind_of_requests(settings: RunSettings) -> type[Requests]:
+def _kind_of_requests(settings: RunSettings, search: Search) -> Callable[..., Requests]:
     if settings.advisor.enabled:
         return AdvisedRequests
+    if settings.tactics.when != "none":
+        return partial(TacticalRequests, search=search)
     return GuidedRequests if settings.guidance.enabled else Requests
 
 

@@ -131,6 +131,7 @@ def restore(
             seed=settings.seed,
             size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
             features=archive_features(settings, problem),
+            tactics=settings.tactics,
         ),
         workers=settings.evaluation.workers,
     )

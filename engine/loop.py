@@ -98,6 +98,8 @@ class Loop:
             self._tell(candidate_id, evaluation)
         for request, response in self.calls.received():
             self._parse(request, response)
+        for event in self.calls.requests.news():
+            self.record(event)
         if stopped := self.stopped():
             self.calls.abandon()
         elif self.allowance.is_spent:

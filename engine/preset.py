@@ -27,7 +27,7 @@ def settle(
         return values
     # The null hypothesis of the method: its search, with mutations in place of its operators.
     search = {**values["search"], **{key: plain["search"][key] for key in _OF_A_MODEL}}
-    others = {key: plain[key] for key in ("prompts", "learning", "advisor")}
+    others = {key: plain[key] for key in ("prompts", "learning", "advisor", "tactics")}
     return {**values, "search": search, **others}
 
 

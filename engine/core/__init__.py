@@ -24,6 +24,7 @@ from engine.core.events import (
     Seed,
     Session,
     SwitchedOff,
+    Tactics,
     Update,
     Verdict,
 )

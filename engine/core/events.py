@@ -543,6 +543,33 @@ class Fill(_Event):
         return f"f{self.number}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tactics(_Event):
+    """The model said what to try; calls that are composed later show it, an idea each.
+
+    Subject: its number.
+
+    Attributes:
+        number: those before this one.
+        ideas: that its answer holds; may be none.
+        answer: as the model gave it.
+        prompt_tokens: of the question.
+        cached_prompt_tokens: those of them that the prefix cache served.
+        generated_tokens: of the answer.
+        llm_seconds: of the engine.
+    """
+
+    KIND = "tactics"
+    NAMED_BY = ("number",)
+    number: int
+    ideas: tuple[str, ...]
+    answer: str
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    generated_tokens: int
+    llm_seconds: float
+
+
 Event = (
     Session
     | Seed
@@ -557,4 +584,5 @@ Event = (
     | Update
     | Hint
     | Fill
+    | Tactics
 )

@@ -56,6 +56,7 @@ class Proposal:
             it is not among the failures.
         rule: by which the parent was chosen, as the parent policy names it; ``given`` where the
             search was told whom to take.
+        tactics: what the model said that this call should try; empty for nothing.
         hint: what somebody who watches the run has the prompt say besides; empty for nothing.
         guidance: what the prompt says besides of how to go about it, which a model wrote and other
             programs have tested (``engine.guidance``); empty for nothing.
@@ -77,6 +78,7 @@ class Proposal:
     rule: str = "given"
     hint: str = ""
     guidance: str = ""
+    tactics: str = ""
 
     @property
     def partner_id(self) -> str | None:

@@ -17,7 +17,7 @@ from engine.inference import CallMisses, Decoder, MissLedger
 from engine.pipeline.request import Request, Response, spread
 from engine.prompts import Operator
 from engine.settings import RunSettings
-from engine.store import RunHistory
+from engine.store import Event, RunHistory
 from engine.syntax.workers import WorkerDied
 from engine.timeline import Activity, Timeline
 
@@ -132,6 +132,10 @@ class Requests:
                 if not request.is_dropped:
                     self.seconds = request.seconds
             yield request, response
+
+    def news(self) -> Sequence[Event]:
+        """Return events that no call's child is about; record them."""
+        return ()
 
     def abort(self, request: Request) -> None:
         """End a request: its children come back with what they have."""

@@ -10,7 +10,7 @@ them.
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from engine.core import INITIAL, Call, Child, Fill, Hint, Verdict
+from engine.core import INITIAL, Call, Child, Fill, Hint, Tactics, Verdict
 from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.store import Recorded, RunHistory
@@ -63,6 +63,8 @@ class RunState:
             self.search.know(event.program)
         elif isinstance(event, Hint):
             self.search.heed(event)
+        elif isinstance(event, Tactics):
+            self.search.advise(event)
 
     def is_open(self, island: int) -> bool:
         """Whether an iteration of the island has begun whose verdicts are not all in."""

@@ -118,6 +118,25 @@ class ChatOperator(Writer):
         title = "Current program" if part is Part.PARENT else f"Program {program.id}"
         return self.block(part, _shown(title, program, self.form), shows=(program.id,))
 
+    def question(self, programs: Sequence[Candidate], words: str, *, max_tokens: int) -> Prompt:
+        """Return a prompt that shows programs, as many as fit, and asks for no program.
+
+        Args:
+            programs: the most important first.
+            words: what is asked.
+            max_tokens: of the answer.
+        """
+        asked = self._asked([(words, ())])
+        blocks = [self.task]
+        room = self.tokenizer.max_model_len - max_tokens
+        room -= sum(len(each.token_ids) for each in (self.task, *asked))
+        for program in programs:
+            block = self.shown(program, Part.HISTORY)
+            if len(block.token_ids) <= room:
+                room -= len(block.token_ids)
+                blocks.append(block)
+        return Prompt(blocks=(*blocks, *asked), stop=(), max_tokens=max_tokens)
+
     def ask(self, proposal: Proposal) -> Sequence[Block]:
         """Return the request."""
         request = self._request(proposal.parent, proposal, self.form)
@@ -125,7 +144,7 @@ class ChatOperator(Writer):
             [
                 *guided_by(proposal.guidance),
                 *hinted(proposal.hint),
-                *stance(proposal.rule),
+                *advice(proposal),
                 *request,
             ]
         )
@@ -243,13 +262,16 @@ def hinted(hint: str) -> list[Piece]:
     return [(f"{intro}\n{fenced('text', harmless(hint))}\n\n", ())]
 
 
-def stance(rule: str) -> list[Piece]:
-    """Return what a request says of the way in which the parent was chosen, where that has words.
+def advice(proposal: Proposal) -> list[Piece]:
+    """Return what a request says of the way in which the parent was chosen, and what to try.
 
-    AdaEvolve tells the model its mode. Like a hint, it stands in no earlier request.
+    AdaEvolve tells the model its mode and its tactics. Like a hint, it stands in no earlier
+    request of a conversation.
     """
-    words = _STANCES.get(rule)
-    return [] if words is None else [(f"{words}\n\n", ())]
+    words = [_STANCES.get(proposal.rule, "")]
+    if proposal.tactics:
+        words.append(f"A direction to try:\n{fenced('text', harmless(proposal.tactics))}")
+    return [(f"{each}\n\n", ()) for each in words if each]
 
 
 def guided_by(guidance: str) -> list[Piece]:

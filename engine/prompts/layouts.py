@@ -256,7 +256,7 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
 
     The failed attempts go first, the oldest of them before the others; then the pending programs,
     from the last one on; then what the layout chooses; then a crossover's partner, or the attempt
-    that a repair corrects; then guidance; in the end a hint.
+    that a repair corrects; then guidance; then tactics; in the end a hint.
     """
     if proposal.failures:
         return replace(proposal, failures=proposal.failures[1:])
@@ -267,6 +267,8 @@ def less(layout: Layout, proposal: Proposal) -> Proposal | None:
         return replace(proposal, partner=None, repairs=None)
     if smaller is None and proposal.guidance:
         return replace(proposal, guidance="")
+    if smaller is None and proposal.tactics:
+        return replace(proposal, tactics="")
     if smaller is None and proposal.hint:
         return replace(proposal, hint="")
     return smaller

@@ -27,7 +27,7 @@ from typing import Any
 from engine.core import Block, Candidate, Generation, Parsed, Program, Prompt, Proposal
 from engine.prompts.answer import fenced_blocks, stripped
 from engine.prompts.attempts import failed
-from engine.prompts.chat import ChatOperator, first_program, hinted
+from engine.prompts.chat import ChatOperator, advice, first_program, hinted
 from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax.blocks import merged
 
@@ -73,7 +73,7 @@ class Verbalized(ChatOperator):
         """Return the request."""
         request = _REQUEST.format(k=proposal.k, bare=self.form.bare.removesuffix(","))
         attempts = failed(proposal.failures, parent=proposal.parent, form=self.form)
-        return self._asked([*hinted(proposal.hint), (request, ()), *attempts])
+        return self._asked([*hinted(proposal.hint), *advice(proposal), (request, ()), *attempts])
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what reads the programs of the answer's first entries."""

@@ -37,6 +37,7 @@ from engine.core import (
     Program,
     Proposal,
     Refusal,
+    Tactics,
     Turn,
 )
 from engine.search.archive import Elites
@@ -46,9 +47,10 @@ from engine.search.parents import EXPLORE, FIRST
 from engine.search.population import REPAIR, Population
 from engine.search.roster import best_few
 from engine.search.schedules import Schedule
+from engine.search.tactics import Tactician
 from engine.search.widths import IterationOutcome, WidthSettings
 from engine.search.window import Window, best_that_fit, first_that_fit
-from engine.settings import IslandSettings, PromptSettings, SearchSettings
+from engine.settings import IslandSettings, PromptSettings, SearchSettings, TacticsSettings
 
 FOUNDERS = 5
 """Programs that an island begins with which is opened later, as in AdaEvolve's code."""
@@ -70,6 +72,7 @@ class Search:
         seed: int,
         size: Callable[[str], int],
         features: Sequence[Feature] | None = None,
+        tactics: TacticsSettings | None = None,
     ) -> None:
         """Start without a program.
 
@@ -82,6 +85,7 @@ class Search:
             seed: of all choices.
             size: of a program's text, in the tokens that ``prompts`` counts.
             features: of the islands' archives; None for islands without any.
+            tactics: when the model is asked what to try; None for never.
         """
         self._settings = settings
         self._width = width
@@ -100,6 +104,8 @@ class Search:
         self._weights = weights
         self._islands = [self._new_island(number) for number in range(islands.count)]
         self._hint = ""
+        asks = tactics is not None and tactics.when != "none"
+        self._tactician = Tactician(tactics, direction=direction) if tactics and asks else None
         inspirations = settings.inspirations
         self._inspirations = (
             None if inspirations is None else inspirations.make(direction=direction)
@@ -213,6 +219,7 @@ class Search:
             repairs=None if choice.repairs is None else population.attempt(choice.repairs),
             rule=choice.rule,
             hint=self._hint,
+            tactics="" if self._tactician is None else self._tactician.current,
         )
 
     def _history(
@@ -262,6 +269,8 @@ class Search:
             cell: its own in the islands' archives; None if it has none, and without archives.
         """
         first = self._population.begin_with(name, program, score=score, index=index, cell=cell)
+        if self._tactician is not None:
+            self._tactician.begin_with(score)
         for number, island in enumerate(self._islands):
             if first is not None and (islands is None or number in islands):
                 island.begin_with(first)
@@ -316,6 +325,26 @@ class Search:
         """
         return self._island(island).eligible.first(most, self.direction)
 
+    @property
+    def wants_tactics(self) -> bool:
+        """Whether the model is to be asked what to try."""
+        return self._tactician is not None and self._tactician.is_due
+
+    @property
+    def tried(self) -> Sequence[str]:
+        """The last ideas that the model had."""
+        return () if self._tactician is None else tuple(self._tactician.tried)
+
+    def best_of_all(self, count: int) -> list[Candidate]:
+        """Return the best programs of all islands, the best first."""
+        every = {each.id: each for island in self._islands for each in island.candidates}
+        return best_few([*every.values()], count, self.direction)
+
+    def advise(self, tactics: Tactics) -> None:
+        """Take in what the model said that should be tried."""
+        if self._tactician is not None:
+            self._tactician.take(tactics.ideas)
+
     def begin(self, call: Call) -> None:
         """Take in that a call is made.
 
@@ -324,6 +353,8 @@ class Search:
         """
         self._island(call.island)
         self._mixes[call.island].begin(call.iteration, call.operator)
+        if self._tactician is not None:
+            self._tactician.begin()
         if call.repairs is not None:
             self._population.begin_repair(call.repairs)
 
@@ -351,6 +382,8 @@ class Search:
         """
         child = self._population.awaited(candidate_id)
         if child is not None:
+            if self._tactician is not None:
+                self._tactician.judge(evaluation.score)
             candidate = self._population.tell(candidate_id, evaluation, cell=cell)
             self._islands[self._population.island_of(child)].tell(child, candidate)
 
@@ -403,14 +436,13 @@ class Search:
 
     def _open_island(self, schedule: Schedule) -> None:
         """Add an island, at the end of the topology, that begins with the best of all."""
-        every = {each.id: each for island in self._islands for each in island.candidates}
-        number = self.islands
+        founders, number = self.best(FOUNDERS), self.islands
         opened = self._new_island(number)
         self._islands.append(opened)
         self._mixes.append(self._settings.mix.make(weights=self._weights))
         self._topology = self._migration.topology.make(islands=self.islands)
         schedule.opened()
-        for founder in best_few([*every.values()], FOUNDERS, self.direction):
+        for founder in founders:
             opened.begin_with(founder)
             schedule.receive(number, founder)
 

@@ -19,3 +19,4 @@ from engine.settings.pool import PoolSettings
 from engine.settings.prompts import Layout, PromptSettings
 from engine.settings.run import RunSettings, settings_of
 from engine.settings.search import MOST_CHILDREN, NEED_MORE, SearchSettings
+from engine.settings.tactics import TacticsSettings

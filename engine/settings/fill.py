@@ -20,7 +20,8 @@ class FillSettings(Section):
         hops: the most times that one program's solution is perturbed and improved.
     """
 
-    makers: tuple[Maker, ...]
-    parents: Count
-    answers: Whole = Field(ge=10)
-    hops: Count
+    # With values of their own, as settings of runs from before them have none.
+    makers: tuple[Maker, ...] = ()
+    parents: Count = 8
+    answers: Whole = Field(default=2000, ge=10)
+    hops: Count = 300

@@ -20,6 +20,7 @@ class PoolSettings(Section):
 
     sources: tuple[str, ...]
     most_of_run: Count
-    assignment: Literal["kmeans", "random"]
+    # With a value of its own, as settings of runs from before it have none.
+    assignment: Literal["kmeans", "random"] = "kmeans"
     mixing: Share
     elites: Share

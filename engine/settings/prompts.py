@@ -34,8 +34,8 @@ class PromptSettings(Section):
     history_tokens: Tokens
     growth_tokens: Tokens
     align: Flag
-    pending: Flag
     # With values of their own, as settings of runs from before them have none.
+    pending: Flag = True
     ancestors: Few = 3
     inspirations: Few = 2
 

@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from engine.core import UserError
+from engine.prompts import OPERATORS
 from engine.search.widths import WIDTHS, WidthSettings
 from engine.section import Section, Text, Whole, in_a_line, require, section
 from engine.settings.advisor import ADVISED, AdvisorSettings
@@ -20,6 +21,7 @@ from engine.settings.pipeline import PipelineSettings
 from engine.settings.pool import PoolSettings
 from engine.settings.prompts import PromptSettings
 from engine.settings.search import SearchSettings
+from engine.settings.tactics import TacticsSettings
 
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
 
@@ -52,10 +54,11 @@ class RunSettings(Section):
     prompts: PromptSettings
     budget: BudgetSettings
     evaluation: EvaluationSettings
-    fill: FillSettings
+    fill: FillSettings = FillSettings()
     cache: CacheSettings
     learning: LearningSettings
     advisor: AdvisorSettings
+    tactics: TacticsSettings = TacticsSettings()
     guidance: GuidanceSettings = GuidanceSettings()
     runs: Text
     name: str | None
@@ -81,7 +84,23 @@ class RunSettings(Section):
         must_be = "false with prompts.layout=ancestors, whose prompts follow from who was drawn how"
         guesses = self.prompts.layout == "ancestors" and self.pipeline.speculate
         require(not guesses, "pipeline.speculate", self.pipeline.speculate, must_be)
+        if self.tactics.when != "none":
+            self._fits_tactics()
         return self
+
+    def _fits_tactics(self) -> None:
+        """Check that there is a model to ask in words, and one at a time that asks it."""
+        when, names = self.tactics.when, self.search.operators
+        asks = any(
+            weight and OPERATORS.find(name, given=f"operator {name}").instructs
+            for name, weight in names.items()
+        )
+        must_be = "none without an operator that asks in words, as rewrite does"
+        require(asks, "tactics.when", when, must_be)
+        must_be = "none with an advisor, which says what to try"
+        require(not self.advisor.enabled, "tactics.when", when, must_be)
+        must_be = "none with guidance.enabled, which says how to go about it"
+        require(not self.guidance.enabled, "tactics.when", when, must_be)
 
     def _fits_no_model(self) -> None:
         """Check that nothing is asked for that only a language model has."""

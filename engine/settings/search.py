@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from engine.prompts import OPERATORS
-from engine.search.inspirations import INSPIRATIONS, InspirationSettings
 from engine.search.cells import CELLS, CellSettings
 from engine.search.cells.grid import GridSettings
+from engine.search.inspirations import INSPIRATIONS, InspirationSettings
 from engine.search.mixes import MIXES, MixSettings
 from engine.search.novelty import NOVELTY, NoveltySettings
 from engine.search.parents import PARENTS, ParentSettings

@@ -29,6 +29,7 @@ from engine.core import (
     Seed,
     Session,
     SwitchedOff,
+    Tactics,
     Update,
     UserError,
     Verdict,
@@ -56,6 +57,7 @@ class RunHistory:
         hints: those that were left, in order.
         fills: programs made without the model for idle evaluators, by candidate id, in order.
         filled: what they came to, by their makers.
+        tactics: what the model said that should be tried, in order.
         advice: what the advisor said before each child, by the child's id.
         ideas: the advisor's, with what came of them.
         guidance: what a model wrote of how to go about the problem, with what came of it.
@@ -89,6 +91,7 @@ class RunHistory:
     hints: list[Hint] = field(default_factory=list)
     fills: dict[str, Fill] = field(default_factory=dict)
     filled: dict[str, FillTally] = field(default_factory=dict)
+    tactics: list[Tactics] = field(default_factory=list)
     advice: dict[str, Advice] = field(default_factory=dict)
     ideas: IdeaRepository = field(init=False)
     guidance: GuidanceRecord = field(init=False)
@@ -148,10 +151,19 @@ class RunHistory:
             self.hints.append(event)
         elif isinstance(event, Fill):
             self.fills[event.id] = event
+        elif isinstance(event, Tactics):
+            self._fold_tactics(event)
         if isinstance(event, Idea | Advice | Child | Verdict):
             self.ideas.fold(event, at=self.events)
         if isinstance(event, Guidance | Call | Child | Verdict):
             self.guidance.fold(event, at=self.events)
+
+    def _fold_tactics(self, event: Tactics) -> None:
+        self.tactics.append(event)
+        self.prompt_tokens += event.prompt_tokens
+        self.cached_prompt_tokens += event.cached_prompt_tokens
+        self.generated_tokens += event.generated_tokens
+        self.llm_seconds += event.llm_seconds
 
     @property
     def admitted(self) -> int:

@@ -232,7 +232,9 @@ def test_a_transcript_is_cached_up_to_the_end_of_the_parents_answer(
     problem = replace(
         load_problem(Path(shipped()["signal"])), statement=f"Smooth {max_tokens} samples."
     )
-    prompts = PromptSettings(layout="transcript", history_tokens=4096, growth_tokens=0, align=False, pending=True)
+    prompts = PromptSettings(
+        layout="transcript", history_tokens=4096, growth_tokens=0, align=False, pending=True
+    )
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=max_tokens, prompts=prompts)
     program = "def f(x):\n    y = x + 1\n    return y\n"
     first = Candidate(id="first", program=program, score=1 / 3)

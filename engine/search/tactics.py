@@ -1,0 +1,80 @@
+"""Tactics: when the model is to be asked what to try, and which idea a call is shown.
+
+Two rules. AdaEvolve's meta-guidance (Cemri et al., 2026, and its code): of the last ``window``
+children judged, on all islands, fewer than the share ``below`` were the best so far, and no idea is
+left; each idea then stands in ``uses`` calls, one after the other. ShinkaEvolve's meta notes (Lange
+et al., 2025): every ``window`` children, and the ideas take turns until the next ones come.
+
+It is a fold over verdicts, calls and answers in the order of the log. Does not cover the question
+or the answer: ``engine.tactics``.
+"""
+
+from collections import deque
+
+from engine.core import Direction
+from engine.settings.tactics import TacticsSettings
+
+TRIED = 10
+"""The last ideas, which the model is told not to repeat; ``paradigm_max_tried`` in the code."""
+
+
+class Tactician:
+    """The ideas of a run."""
+
+    def __init__(self, settings: TacticsSettings, *, direction: Direction) -> None:
+        """``direction``: of the scores."""
+        self._settings = settings
+        self._direction = direction
+        self._best: float | None = None
+        self._improved: deque[bool] = deque(maxlen=settings.window)
+        self._judged = 0  # since the last answer
+        self._ideas: tuple[str, ...] = ()
+        self._calls = 0  # since the last answer
+        self.tried: deque[str] = deque(maxlen=TRIED)
+
+    @property
+    def current(self) -> str:
+        """The idea that the next call is shown; empty for none."""
+        if not self._ideas:
+            return ""
+        if self._settings.when == "periodic":
+            return self._ideas[self._calls % len(self._ideas)]
+        place = self._calls // self._settings.uses
+        return self._ideas[place] if place < len(self._ideas) else ""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the model is to be asked now."""
+        window = self._settings.window
+        if self._settings.when == "periodic":
+            return self._judged >= window
+        is_full = len(self._improved) == window
+        return (
+            is_full
+            and not self.current
+            and self._improved.count(True) < (self._settings.below * window)
+        )
+
+    def judge(self, score: float | None) -> None:
+        """Take in a verdict on a child."""
+        self._judged += 1
+        self._improved.append(self.begin_with(score))
+
+    def begin_with(self, score: float | None) -> bool:
+        """Take in a score; return whether it is the best so far."""
+        better = self._direction.better
+        is_best = score is not None and (self._best is None or better(score, than=self._best))
+        if is_best:
+            self._best = score
+        return is_best
+
+    def begin(self) -> None:
+        """Take in that a call began."""
+        self._calls += 1
+
+    def take(self, ideas: tuple[str, ...]) -> None:
+        """Take in an answer, which may hold no idea."""
+        self._ideas, self._calls, self._judged = ideas, 0, 0
+        self.tried.extend(ideas)
+        if not ideas:
+            self._improved.clear()  # or the model would be asked again at once

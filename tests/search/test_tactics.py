@@ -1,0 +1,81 @@
+"""When the model is asked what to try, and which idea each call is shown, by hand."""
+
+from __future__ import annotations
+
+from engine.core import Direction
+from engine.search.tactics import Tactician
+from engine.settings import TacticsSettings
+
+UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
+STAGNATION = TacticsSettings(when="stagnation", window=4, below=0.5, ideas=2, uses=2, tokens=100)
+PERIODIC = TacticsSettings(when="periodic", window=3, below=0.5, ideas=2, uses=2, tokens=100)
+
+
+def guide(settings: TacticsSettings = STAGNATION, *, direction: Direction = UP) -> Tactician:
+    made = Tactician(settings, direction=direction)
+    made.begin_with(1.0)
+    return made
+
+
+def test_it_is_due_once_too_few_of_the_last_children_were_the_best_so_far() -> None:
+    made = guide()
+    for score, is_due in ((2.0, False), (3.0, False), (None, False), (2.5, False), (2.9, True)):
+        made.judge(score)  # the first four have two of four, which is not below one half
+        assert made.is_due is is_due
+    made.judge(4.0)
+    assert made.is_due  # 3 left the window: one of four
+    made.judge(5.0)
+    assert not made.is_due
+
+
+def test_smaller_is_better_where_scores_are_minimised() -> None:
+    made = guide(direction=DOWN)
+    for score in (0.9, 0.8, 2.0, 3.0):
+        made.judge(score)
+    assert not made.is_due
+    made.judge(0.8)
+    assert made.is_due
+
+
+def test_each_idea_stands_in_a_few_calls_and_is_then_used_up() -> None:
+    made = guide()
+    assert made.current == ""
+    for _ in range(4):
+        made.judge(None)
+    assert made.is_due
+    made.take(("a", "b"))
+    seen = []
+    for _ in range(5):
+        assert made.is_due is not bool(made.current)
+        seen.append(made.current)
+        made.begin()
+    assert seen == ["a", "a", "b", "b", ""]
+    assert list(made.tried) == ["a", "b"]
+
+
+def test_an_answer_without_an_idea_is_not_asked_for_again_at_once() -> None:
+    made = guide()
+    for _ in range(4):
+        made.judge(None)
+    made.take(())
+    assert not made.is_due and made.current == ""
+    for _ in range(4):
+        made.judge(None)
+    assert made.is_due
+
+
+def test_periodic_ideas_take_turns_until_the_next_ones_come() -> None:
+    made = guide(PERIODIC)
+    for score in (2.0, 3.0, 4.0):
+        assert not made.is_due
+        made.judge(score)
+    assert made.is_due
+    made.take(("a", "b"))
+    seen = []
+    for _ in range(3):
+        seen.append(made.current)
+        made.begin()
+        made.judge(None)
+    assert (seen, made.is_due) == (["a", "b", "a"], True)
+    made.take(("c",))
+    assert made.current == "c"

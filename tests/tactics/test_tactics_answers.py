@@ -1,0 +1,104 @@
+"""The ideas of an answer, the question's prompt, and what tactics can't be combined with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from words import STABLE, Words
+
+from engine import config
+from engine.core import Candidate, Problem, Proposal, UserError
+from engine.problem import load_problem, shipped
+from engine.prompts import OPERATORS
+from engine.prompts.chat import Rewrite
+from engine.tactics.requests import LONGEST, ideas_of
+
+PROGRAM = Candidate(id="p", program="def f(x):\n    return x\n", score=0.25)
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    whole = load_problem(Path(shipped()["signal"]))
+    return replace(whole, statement="Make f good.", entry_point="f")
+
+
+@pytest.mark.parametrize(
+    ("answer", "ideas"),
+    [
+        ("- one\n- two\n", ("one", "two")),
+        ("Sure:\n1. one\n 2) two\n* three\n- four", ("one", "two", "three")),
+        ("one\ntwo", ()),
+        ("", ()),
+        ("- " + "x" * 9999, ("x" * LONGEST,)),
+        ("-\n- \n-one", ()),
+    ],
+)
+def test_ideas_are_the_items_of_a_list(answer: str, ideas: tuple[str, ...]) -> None:
+    assert ideas_of(answer, most=3) == ideas
+
+
+def test_a_question_shows_the_programs_that_fit(problem: Problem) -> None:
+    operator = Rewrite(
+        problem=problem, tokenizer=Words(max_model_len=400), max_tokens=9, prompts=STABLE
+    )
+    long = replace(PROGRAM, id="long", program=PROGRAM.program + "# a" * 400)
+    prompt = operator.question([long, PROGRAM], "What now?", max_tokens=50)
+    assert prompt.shows == ("p",) and prompt.max_tokens == 50
+    assert "Make f good." in prompt.text and "What now?" in prompt.text
+    assert len(prompt.token_ids) + 50 <= 400
+
+
+@pytest.mark.parametrize("name", ["rewrite", "diff", "verbalized"])
+def test_a_call_is_shown_an_idea_as_a_quotation(problem: Problem, name: str) -> None:
+    operator = OPERATORS.find(name, given="")(
+        problem=problem, tokenizer=Words(), max_tokens=9, prompts=STABLE
+    )
+    proposal = Proposal(
+        iteration=0, parent=PROGRAM, history=(), operator=name, k=2, seed=1, tactics="Use ```FFT"
+    )
+    text = operator.compose(proposal).text
+    assert "A direction to try:\n````text\nUse ```FFT\n````\n" in text
+    assert "direction" not in operator.compose(replace(proposal, tactics="")).text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["search.operators.infill=1"], ["model=mutation"], ["method=pacevolve"]],
+)
+def test_tactics_needs_an_operator_that_asks_in_words(arguments: list[str]) -> None:
+    with pytest.raises(UserError, match=r"tactics\.when is 'periodic'; it must be none with"):
+        config.resolve([*arguments, "tactics.when=periodic"])
+
+
+def test_the_methods_that_have_it() -> None:
+    ada = config.resolve(["method=adaevolve"]).tactics
+    shinka = config.resolve(["method=shinka"]).tactics
+    assert (ada.when, ada.window, ada.below, ada.ideas, ada.uses) == (
+        "stagnation",
+        10,
+        0.12,
+        3,
+        2,
+    )
+    assert (shinka.when, shinka.window, shinka.ideas) == ("periodic", 10, 5)
+    assert config.resolve(["method=adaevolve", "model=mutation"]).tactics.when == "none"
+
+
+@pytest.mark.slow
+def test_a_run_asks_records_and_goes_on(tmp_path: Path) -> None:
+    from command import read_events, run
+
+    done = run(
+        *("method=adaevolve", "problem=uncertainty", "model.max_tokens=48", "tactics.window=1"),
+        *("tactics.below=1", "tactics.tokens=48", "search.operators.infill=1"),
+        *("budget.candidates=null", "budget.tokens=300", "budget.seconds=null"),
+        *(f"runs={tmp_path}", "name=guided"),
+        scratch=tmp_path / "scratch",
+    )
+    assert done.returncode == 0, done.stderr
+    found = read_events(tmp_path / "guided")
+    assert found["tactics"] and found["tactics"][0]["number"] == 0
+    again = run(f"resume={tmp_path / 'guided'}", scratch=tmp_path / "scratch")
+    assert again.returncode == 0, again.stderr
