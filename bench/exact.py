@@ -1,24 +1,29 @@
 """Question: how long does a thread that scores exactly hold up the thread that decodes?
 
-Method: this thread takes steps of `RELEASES` calls that let go of the GIL for about
-`RELEASE_SECONDS` each, as a step of vLLM's does, with the switch interval that the decoder sets.
-Beside it a thread scores one answer after the other, without a pause: ``reference``, in Python's
-integers, as scores once were, and ``native``, without the GIL (``native/``); ``idle`` is a thread
-that sleeps. The three take turns, round by round. What counts is how long the steps were blocked:
-their time less what they ran and less what they waited for a core, both of which the kernel counts
-(``/proc/thread-self/schedstat``), so that other work on the machine does not show. Reported for
-each answer: ``score_ms``, what a score takes alone; ``blocked_percent`` of the steps' time;
-``blocked_ms`` for each score. Medians over the rounds, with the lowest and the highest.
+Method: this thread takes steps of `CALLS` calls of about `CALL_SECONDS`, with the switch interval
+that the decoder sets: in ``decoding`` each call lets go of the GIL, as in a step of vLLM's; in
+``python`` none does, and the GIL is lost only to a thread that asks for it. Beside it a thread
+scores one answer after the other, without a pause: ``reference``, in Python's integers, as scores
+once were, and ``native``, without the GIL (``native/``); ``idle`` is a thread that sleeps. The three
+take turns, round by round. What counts is how long the steps were blocked: their time less what
+they ran and less what they waited for a core, both of which the kernel counts
+(``/proc/thread-self/schedstat``), so that other work on the machine does not show. Where that work
+takes the cores, it is a lower bound: who waits for the GIL may queue for its holder's core as well.
+Reported for each answer: ``score_ms``, what a score takes alone; for both kinds of steps,
+``blocked_percent`` of their time and ``blocked_ms`` for each score. Medians over the rounds, with
+the lowest and the highest.
 
 ``packing`` is 26 circles that touch each other or a wall, to an ulp; ``overlapping`` 26 that all
 overlap; ``uncertainty_N`` a combination of N Hermite polynomials.
 
 Usage: python -m bench.exact [seconds=2] [rounds=5] [out=FILE]
-``seconds`` is for each of the three, in each round. The last line printed is JSON.
+``seconds`` is for each of the three, in each round, of each kind of steps. The last line printed is
+JSON.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -44,11 +49,12 @@ from kernels import (
 from kernels.circle_packing import Floats
 
 DEFAULTS = {"seconds": "2", "rounds": "5", "out": ""}
-RELEASES = 120
-RELEASE_SECONDS = 10e-6
+CALLS = 120
+CALL_SECONDS = 10e-6
 SWITCH_SECONDS = 1e-4
 
 Score = Callable[[], object]
+Call = Callable[[], object]
 
 
 def packing(*, overlapping: bool) -> tuple[Floats, Floats]:
@@ -93,26 +99,36 @@ def answers() -> dict[str, dict[str, Score]]:
     return scores
 
 
+def calls() -> dict[str, Call]:
+    """Return what a step calls, of each kind."""
+    given, most = piece(), round(CALL_SECONDS / seconds_of(lambda: sum(range(10_000))) * 10_000)
+    return {"decoding": lambda: zlib.crc32(given), "python": lambda: sum(range(most))}
+
+
 def piece() -> bytes:
-    """Return what ``zlib.crc32`` needs `RELEASE_SECONDS` for, without the GIL."""
-    size, spent = 1 << 14, 0.0
-    while spent < RELEASE_SECONDS:
-        size *= 2
-        given, times = bytes(size), []
-        for _ in range(50):
-            began = time.perf_counter()
-            zlib.crc32(given)
-            times.append(time.perf_counter() - began)
-        spent = min(times)
-    return bytes(size)
+    """Return what ``zlib.crc32`` needs `CALL_SECONDS` for, without the GIL."""
+    given = bytes(1 << 14)
+    while seconds_of(partial(zlib.crc32, given)) < CALL_SECONDS:
+        given = bytes(2 * len(given))
+    return given
 
 
-def steps(seconds: float, given: bytes) -> tuple[float, float]:
+def seconds_of(call: Call) -> float:
+    """Return the least seconds of 50 calls."""
+    times = []
+    for _ in range(50):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def steps(seconds: float, call: Call) -> tuple[float, float]:
     """Take steps for ``seconds``; return how long they took and how much of that was blocked."""
     began, waited = time.perf_counter(), ran_and_queued()
     while time.perf_counter() < began + seconds:
-        for _ in range(RELEASES):
-            zlib.crc32(given)
+        for _ in range(CALLS):
+            call()
     spent = time.perf_counter() - began
     return spent, max(0.0, spent - (ran_and_queued() - waited))
 
@@ -123,7 +139,7 @@ def ran_and_queued() -> float:
     return (int(ran) + int(queued)) / 1e9
 
 
-def beside(score: Score, seconds: float, given: bytes) -> tuple[float, float, int]:
+def beside(score: Score, seconds: float, call: Call) -> tuple[float, float, int]:
     """Take steps beside a thread that scores; return their times, and how many it scored."""
     over, scored = threading.Event(), 0
 
@@ -136,7 +152,7 @@ def beside(score: Score, seconds: float, given: bytes) -> tuple[float, float, in
     thread = threading.Thread(target=work, name="scorer")
     thread.start()
     try:
-        spent, blocked = steps(seconds, given)
+        spent, blocked = steps(seconds, call)
     finally:
         over.set()
         thread.join()
@@ -145,23 +161,26 @@ def beside(score: Score, seconds: float, given: bytes) -> tuple[float, float, in
 
 def measured(ways: Mapping[str, Score], *, seconds: float, rounds: int) -> dict[str, Any]:
     """Return the figures of one answer."""
-    given = piece()
+    taken = calls()
     all_ways: dict[str, Score] = {"idle": lambda: time.sleep(0.1), **ways}
-    figures: dict[str, dict[str, list[float]]] = {
-        name: {way: [] for way in all_ways}
-        for name in ("score_ms", "blocked_percent", "blocked_ms")
-    }
-    for _ in range(rounds):
-        for way, score in all_ways.items():
-            began = time.perf_counter()
-            score()
-            figures["score_ms"][way].append(1e3 * (time.perf_counter() - began))
-            spent, blocked, scored = beside(score, seconds, given)
-            figures["blocked_percent"][way].append(100 * blocked / spent)
-            figures["blocked_ms"][way].append(1e3 * blocked / max(1, scored))
+    percent = {kind: {way: list[float]() for way in all_ways} for kind in taken}
+    each_ms = {kind: {way: list[float]() for way in ways} for kind in taken}
+    for _, (kind, call), (way, score) in itertools.product(
+        range(rounds), taken.items(), all_ways.items()
+    ):
+        spent, blocked, scored = beside(score, seconds, call)
+        percent[kind][way].append(100 * blocked / spent)
+        if way in ways:
+            each_ms[kind][way].append(1e3 * blocked / max(1, scored))
     return {
-        name: {way: spread(each) for way, each in of_ways.items()}
-        for name, of_ways in figures.items()
+        "score_ms": {way: round(1e3 * seconds_of(score), 3) for way, score in ways.items()},
+        **{
+            kind: {
+                "blocked_percent": {way: spread(each) for way, each in percent[kind].items()},
+                "blocked_ms": {way: spread(each) for way, each in each_ms[kind].items()},
+            }
+            for kind in taken
+        },
     }
 
 
@@ -174,8 +193,11 @@ def main(arguments: list[str]) -> None:
     figures: dict[str, Any] = {"cores": cores, "options": options, "answers": {}}
     for name, ways in answers().items():
         figures["answers"][name] = each = measured(ways, seconds=seconds, rounds=rounds)
-        held = {way: spent["median"] for way, spent in each["blocked_ms"].items()}
-        sys.stdout.write(f"{name}: a score blocks the steps for {held} ms\n")
+        shares = {
+            kind: {way: share["median"] for way, share in each[kind]["blocked_percent"].items()}
+            for kind in ("decoding", "python")
+        }
+        sys.stdout.write(f"{name}: percent blocked: {shares}\n")
         sys.stdout.flush()
     line = json.dumps(figures)
     if options["out"]:

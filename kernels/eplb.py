@@ -120,7 +120,8 @@ def device_loads(slots: Loads, devices: int) -> Loads:
     Device 0 has the first P / D slots, and so on. A sum has a relative error of at most P / D u.
     """
     layers, places = slots.shape
-    return slots.reshape(layers, devices, places // devices).sum(axis=2)
+    by_device = slots.reshape(layers, devices, places // devices)
+    return np.asarray(by_device.sum(axis=2), dtype=np.float64)
 
 
 def load_blind_plan(layers: int, experts: int, slots: int) -> tuple[Plan, Plan]:

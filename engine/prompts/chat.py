@@ -226,7 +226,8 @@ class Diff(ChatOperator):
         "Change the current program so that its score gets better. Answer with one or more blocks "
         "of this form and nothing else; the search lines have to stand in the program letter by "
         "letter:\n"
-        "    )
+        "<<<<<<< SEARCH\nlines to replace\n=======\nnew lines\n>>>>>>> REPLACE{named}"
+    )
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what applies all blocks to the parent; there is no program if one does not."""

@@ -436,7 +436,7 @@ class Search:
 
     def _open_island(self, schedule: Schedule) -> None:
         """Add an island, at the end of the topology, that begins with the best of all."""
-        founders, number = self.best(FOUNDERS), self.islands
+        founders, number = self.best_of_all(FOUNDERS), self.islands
         opened = self._new_island(number)
         self._islands.append(opened)
         self._mixes.append(self._settings.mix.make(weights=self._weights))
