@@ -64,16 +64,18 @@ def iteration(number: int, *, island: int, **verdicts: tuple[float, float]) -> l
 # What improved, as the width policy sees it: TurboEvolve's K leaves 5 after six iterations.
 
 
-def width_after(state: RunState, *, lags: Sequence[float]) -> int:
-    """Return K after iterations whose child never beats the best program."""
-    for number, lag in enumerate(lags):
-        fold(state, *iteration(number, island=0, child0=(0.1, lag)))
+def width_after(state: RunState, *children: tuple[float, float]) -> int:
+    """Return K after iterations whose child, a score and a lag, never beats the best program."""
+    for number, child0 in enumerate(children):
+        fold(state, *iteration(number, island=0, child0=child0))
     return state.search.ask(99, island=0).k
 
 
-def test_with_an_archive_an_iteration_improves_that_takes_over_a_cell() -> None:
+def test_with_an_archive_an_iteration_improves_that_replaces_an_elite() -> None:
     turboevolve = "width.policy=turboevolve"
-    new_cells, old_cells = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0] * 6
-    assert width_after(new_state(turboevolve, features=CELLS), lags=new_cells) == 3
-    assert width_after(new_state(turboevolve, features=CELLS), lags=old_cells) == 7
-    assert width_after(new_state(turboevolve), lags=new_cells) == 7
+    better = [(number / 100, 1.0) for number in range(6)]
+    as_good, new_cells = [(0.1, 1.0)] * 6, [(0.1, float(lag)) for lag in range(1, 7)]
+    assert width_after(new_state(turboevolve, features=CELLS), *better) == 3
+    assert width_after(new_state(turboevolve, features=CELLS), *as_good) == 7
+    assert width_after(new_state(turboevolve, features=CELLS), *new_cells) == 7  # all were empty
+    assert width_after(new_state(turboevolve), *better) == 7
