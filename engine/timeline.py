@@ -33,6 +33,9 @@ MODEL = 1
 EVALUATORS = 2
 """Thread of evaluator 0; evaluator n has thread EVALUATORS + n."""
 
+FILLERS = 1 << 16
+"""Thread of what fills evaluator 0 while it has nothing to do; likewise."""
+
 OPENED = "session opened"
 """Name of the event that begins a session."""
 
@@ -51,6 +54,7 @@ class Activity(enum.StrEnum):
     AWAIT_PARENT = "await parent"  # nothing to decode until a parent is chosen, its prompt composed
     AWAIT_IMPLEMENTER = "await implementer"  # nothing to decode until an endpoint answers
     EVALUATE = "evaluate"  # a candidate is run and scored
+    FILL = "fill"  # a program that no model made is run and scored
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -60,7 +64,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         ph: a span ("X"), a session's begin or end ("i") or a thread's name ("M").
         name: the `Activity` of a span, or what else happened.
         pid: always 1.
-        tid: `MODEL`, or that of an evaluator.
+        tid: `MODEL`, or that of an evaluator or a filler.
         ts: when, in us of an axis that begins with the run's first session; the time between two
             sessions is left out.
         dur: of a span, in us.
@@ -194,6 +198,10 @@ class Timeline:
     def evaluator(self, number: int) -> Track:
         """Return a track for evaluator ``number``, which counts from 0; ask once for each."""
         return self._track(EVALUATORS + number, f"evaluator {number}")
+
+    def filler(self, number: int) -> Track:
+        """Return a track for what fills evaluator ``number``; ask once for each."""
+        return self._track(FILLERS + number, f"filler {number}")
 
     def close(self) -> None:
         """End open spans and the session; idempotent. What comes later is not recorded."""

@@ -293,6 +293,8 @@ class Run:
 
         with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
             parts.evaluators.watch(timeline)
+            if parts.idle_evaluators is not None:
+                parts.idle_evaluators.pool.watch(timeline)
             parts.evaluators.announce_to(bell.set)
             if self.log.session > 0:
                 record(begun_session(self.log.session, self.problem))

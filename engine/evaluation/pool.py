@@ -137,8 +137,11 @@ class EvaluatorPool:
 
     def watch(self, timeline: Timeline) -> None:
         """Record from now on when each worker is busy."""
+        track, activity = timeline.evaluator, Activity.EVALUATE
+        if self._idle:
+            track, activity = timeline.filler, Activity.FILL
         for number, lane in enumerate(self._lanes):
-            lane.record = functools.partial(timeline.evaluator(number).add, Activity.EVALUATE)
+            lane.record = functools.partial(track(number).add, activity)
 
     @property
     def in_flight(self) -> int:

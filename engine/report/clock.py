@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.timeline import EVALUATORS, MODEL, OPENED, Activity, read_events
+from engine.timeline import EVALUATORS, FILLERS, MODEL, OPENED, Activity, read_events
 
 
 def clock_use(timeline: Path) -> dict[str, Any] | None:
@@ -21,7 +21,8 @@ def clock_use(timeline: Path) -> dict[str, Any] | None:
     ``seconds`` are those of all ``sessions``, as far as they were recorded; all else is in shares
     of them. ``both`` is the share in which the model and at least one evaluator were busy, and
     with ``model_only``, ``evaluators_only`` and ``neither`` it sums to 1. So do those of the
-    ``model`` and of each of the ``evaluators``. The model was ``busy`` in the engine's step; it was
+    ``model`` and of each of the ``evaluators``, which were ``filling`` while they ran a fill and no
+    candidate. The model was ``busy`` in the engine's step; it was
     ``awaiting_evaluations`` while it had nothing to decode until verdicts were in, and
     ``awaiting_parent`` until a parent was chosen, its prompt composed, ``awaiting_implementer``
     until an advisor's endpoint answered; in ``other`` nothing was recorded: what the process does
@@ -34,16 +35,18 @@ def clock_use(timeline: Path) -> dict[str, Any] | None:
         return None
     done: Counter[tuple[int, str]] = Counter()  # us, by thread and activity
     work: list[tuple[int, int, bool]] = []  # start, end, whether it is the model's
-    evaluators: set[int] = set()
+    spans: dict[int, list[tuple[int, int]]] = {}  # start and end, of all but the model
     total = sessions = 0
     for event in read_events(timeline):
         end = event.ts + event.dur
         total = max(total, end)
         sessions += event.name == OPENED
         if event.tid != MODEL:
-            evaluators.add(event.tid)
+            spans.setdefault(event.tid, [])
         if event.ph == "X":
             done[event.tid, event.name] += event.dur
+            if event.tid != MODEL:
+                spans[event.tid].append((event.ts, end))
             if event.name in (Activity.STEP, Activity.EVALUATE):
                 work.append((event.ts, end, event.tid == MODEL))
     if not total:
@@ -56,14 +59,21 @@ def clock_use(timeline: Path) -> dict[str, Any] | None:
         "awaiting_implementer": Activity.AWAIT_IMPLEMENTER,
     }
     model = {name: done[MODEL, activity] for name, activity in activities.items()}
-    busy = {tid - EVALUATORS: done[tid, Activity.EVALUATE] for tid in sorted(evaluators)}
+    evaluators = {
+        tid - EVALUATORS: {
+            "busy": done[tid, Activity.EVALUATE],
+            "filling": _beyond(spans.get(tid - EVALUATORS + FILLERS, []), spans[tid]),
+        }
+        for tid in sorted(spans)
+        if tid < FILLERS
+    }
     return {
         "seconds": total / 1e6,
         "sessions": sessions,
         "model": _shares(model, "other", total),
         "evaluators": [
-            {"number": number, **_shares({"busy": us}, "awaiting_candidates", total)}
-            for number, us in busy.items()
+            {"number": number, **_shares(us, "awaiting_candidates", total)}
+            for number, us in evaluators.items()
         ],
         **_shares(_overlap(work), "neither", total),
     }
@@ -85,7 +95,7 @@ def busy_over_time(timeline: Path, *, bins: int) -> list[dict[str, float]]:
     total = 0
     for event in read_events(timeline):
         total = max(total, event.ts + event.dur)
-        if event.tid != MODEL:
+        if MODEL < event.tid < FILLERS:
             evaluators.add(event.tid)
         if event.ph == "X" and event.name in (Activity.STEP, Activity.EVALUATE):
             spans.setdefault(event.tid, []).append((event.ts, event.ts + event.dur))
@@ -110,12 +120,23 @@ def busy_over_time(timeline: Path, *, bins: int) -> list[dict[str, float]]:
 
 def _busy(spans: Sequence[tuple[int, int]], edges: NDArray[Any]) -> NDArray[Any]:
     """Return the share of the time between each two edges that spans of one thread fill."""
+    shares: NDArray[Any] = np.diff(_until(spans, edges)) / np.diff(edges)
+    return shares
+
+
+def _beyond(spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> int:
+    """Return the us that spans of one thread fill and those of another do not."""
+    both = np.diff(_until(others, np.array(spans).ravel()).reshape(-1, 2)).sum() if spans else 0
+    return sum(end - start for start, end in spans) - int(both)
+
+
+def _until(spans: Sequence[tuple[int, int]], times: NDArray[Any]) -> NDArray[Any]:
+    """Return the us that the spans of one thread fill until each time."""
+    if not spans:
+        return np.zeros(len(times))
     # The spans of a thread follow each other, so what they filled until a time is a broken line.
     filled = np.cumsum([0, *(end - start for start, end in spans)])
-    times = np.array(spans).ravel()
-    until = np.interp(edges, times, np.repeat(filled, 2)[1:-1])
-    shares: NDArray[Any] = np.diff(until) / np.diff(edges)
-    return shares
+    return np.interp(times, np.array(spans).ravel(), np.repeat(filled, 2)[1:-1])
 
 
 def _shares(us: Mapping[str, int], rest: str, total: int) -> dict[str, float]:

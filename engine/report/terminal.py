@@ -215,10 +215,14 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"{guided['tokens']} tokens"
         )
     if clock := summary["clock"]:
-        evaluators = [each["busy"] for each in clock["evaluators"]]
+        number = max(1, len(clock["evaluators"]))
+        busy, filling = (
+            sum(each[name] for each in clock["evaluators"]) / number for name in ("busy", "filling")
+        )
+        filled = f" and filling {filling:.0%}" if filling else ""
         yield (
-            f"Clock: model busy {clock['model']['busy']:.0%}, evaluators "
-            f"{sum(evaluators) / max(1, len(evaluators)):.0%}; the model waited for verdicts "
+            f"Clock: model busy {clock['model']['busy']:.0%}, evaluators {busy:.0%}{filled}; the "
+            f"model waited for verdicts "
             f"{clock['model']['awaiting_evaluations']:.0%}, for a parent "
             f"{clock['model']['awaiting_parent']:.0%}"
         )

@@ -91,9 +91,37 @@ def test_shares_worked_out_by_hand(path: Path) -> None:
         }
     )
     for number, busy in enumerate((0.3, 0.28, 0.0)):
-        expected = {"number": number, "busy": busy, "awaiting_candidates": 1 - busy}
+        expected = {
+            "number": number,
+            "busy": busy,
+            "filling": 0.0,
+            "awaiting_candidates": 1 - busy,
+        }
         assert evaluators[number] == pytest.approx(expected)
     assert len(evaluators) == 3
+
+
+def test_a_filler_counts_while_its_evaluator_has_no_candidate(tmp_path: Path) -> None:
+    path, clock = tmp_path / TIMELINE, Clock()
+    with Timeline(path, flush_seconds=NEVER, clock=clock) as timeline:
+        evaluator, idle, filler = timeline.evaluator(0), timeline.evaluator(1), timeline.filler(0)
+        for until, track, seconds in (
+            (20, filler, 15e-6),  # 5-20
+            (30, evaluator, 20e-6),  # 10-30
+            (50, filler, 25e-6),  # 25-50
+            (100, evaluator, 10e-6),  # 90-100
+        ):
+            clock.time = until
+            track.add(Activity.FILL if track is filler else Activity.EVALUATE, seconds)
+        assert idle is not evaluator
+    use = clock_use(path)
+    assert use is not None
+    assert use["evaluators"] == [
+        pytest.approx({"number": 0, "busy": 0.3, "filling": 0.25, "awaiting_candidates": 0.45}),
+        pytest.approx({"number": 1, "busy": 0.0, "filling": 0.0, "awaiting_candidates": 1.0}),
+    ]
+    assert use["evaluators_only"] == pytest.approx(0.3)  # a fill is no candidate
+    assert sum(each["evaluators"] for each in busy_over_time(path, bins=1)) == pytest.approx(0.15)
 
 
 def test_a_timeline_of_no_time_has_no_shares(tmp_path: Path) -> None:

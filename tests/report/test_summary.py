@@ -328,7 +328,7 @@ def test_the_clock_of_a_run_is_in_its_summary(
     assert summary["ended_by"] is None
     assert summary["clock"]["model"]["busy"] == 0.75
     assert summary["clock"]["evaluators"] == [
-        {"number": 0, "busy": 0.5, "awaiting_candidates": 0.5},
+        {"number": 0, "busy": 0.5, "filling": 0.0, "awaiting_candidates": 0.5},
     ]
     assert (summary["clock"]["both"], summary["clock"]["neither"]) == (0.5, 0.25)
 

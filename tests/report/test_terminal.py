@@ -107,6 +107,13 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "computed_prompt_tokens": {"alignment": 1, "cold": 7},
         "speculation": {"guesses": 9, "hits": 7, "wasted_tokens": 123},
         "guidance": {"written": 7, "unread": 3, "tokens": 900, "best_score": 1.0, "best": None},
+        "best_made_by": "tuning",
+        "fills": {
+            "tuning": {
+                **{"judged": 40, "valid": 30, "better": 5, "seconds": 12.4},
+                "best_score": 0.1234567890123,
+            }
+        },
         "advisor": {
             "implementer": "endpoint",
             "endpoint_url": "https://[b]example.org",
@@ -125,7 +132,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
         "ended_by": "target",
         "clock": {
             "model": {"busy": 0.9, "awaiting_evaluations": 0.0625, "awaiting_parent": 0.01},
-            "evaluators": [{"busy": 0.5}, {"busy": 0.25}],
+            "evaluators": [{"busy": 0.5, "filling": 0.25}, {"busy": 0.25, "filling": 0.75}],
         },
         "unevaluated": 3,
         "screened": 7,
@@ -134,6 +141,9 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     print_result(folder=Path("runs[/red]/x"), summary=summary, program=program)
     out = capsys.readouterr().out
     assert program in out
+    assert ", a tuning):\n" in out
+    assert "\nIdle evaluators, tuning: 40 programs, 30 valid, 5 better than their parents, the " in out
+    assert "best 0.123457, in 12 s\n" in out
     assert "Best score 0.1234567890123 (initial 0.1)\n" in out
     assert "\nBest known score 0.75: A [b]paper[/b], Table 1\n3 candidates" in out
     assert "4 children in 1:01:01" in out
@@ -143,7 +153,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "the endpoint at https://[b]example.org, 4 answers of no use, 6 failed req" in out
     assert "\nLearning (grpo, full): 5 updates in 61 s, 1 rolled back, 2 skipped, 3 groups" in out
     assert "\nGuidance: 7 written, 3 answers of no use, 900 tokens\n" in out
-    assert "\nClock: model busy 90%, evaluators 38%; the model waited for verdicts 6%, for " in out
+    assert "\nClock: model busy 90%, evaluators 38% and filling 50%; the model waited for verdicts 6%, for " in out
     assert "\nEnded by budget.target=0.12\nCandidates whose evaluation" in out
     assert " the end came before: 3\n7 screened out by cheap" in out
     assert "\nMoney: 0.0123457 for all tokens at the prices of budget.prices\n" in out
@@ -153,7 +163,7 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
     fewer["advisor"] = fewer["guidance"] = None
     fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
-    fewer["learning"] = None
+    fewer |= {"learning": None, "fills": {}, "best_made_by": "model"}
     fewer |= {"ended_by": None, "budget": {"prices": {"prompt": 0.0, "generated": 0.0}}}
     print_result(folder=Path("x"), summary=fewer, program=program)
     out = capsys.readouterr().out
