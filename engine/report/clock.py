@@ -136,7 +136,8 @@ def _until(spans: Sequence[tuple[int, int]], times: NDArray[Any]) -> NDArray[Any
         return np.zeros(len(times))
     # The spans of a thread follow each other, so what they filled until a time is a broken line.
     filled = np.cumsum([0, *(end - start for start, end in spans)])
-    return np.interp(times, np.array(spans).ravel(), np.repeat(filled, 2)[1:-1])
+    until: NDArray[Any] = np.interp(times, np.array(spans).ravel(), np.repeat(filled, 2)[1:-1])
+    return until
 
 
 def _shares(us: Mapping[str, int], rest: str, total: int) -> dict[str, float]:

@@ -142,7 +142,9 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert program in out
     assert ", a tuning):\n" in out
-    assert "\nIdle evaluators, tuning: 40 programs, 30 valid, 5 better than their parents, the " in out
+    assert (
+        "\nIdle evaluators, tuning: 40 programs, 30 valid, 5 better than their parents, the " in out
+    )
     assert "best 0.123457, in 12 s\n" in out
     assert "Best score 0.1234567890123 (initial 0.1)\n" in out
     assert "\nBest known score 0.75: A [b]paper[/b], Table 1\n3 candidates" in out
@@ -153,7 +155,10 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert "the endpoint at https://[b]example.org, 4 answers of no use, 6 failed req" in out
     assert "\nLearning (grpo, full): 5 updates in 61 s, 1 rolled back, 2 skipped, 3 groups" in out
     assert "\nGuidance: 7 written, 3 answers of no use, 900 tokens\n" in out
-    assert "\nClock: model busy 90%, evaluators 38% and filling 50%; the model waited for verdicts 6%, for " in out
+    assert (
+        "\nClock: model busy 90%, evaluators 38% and filling 50%; the model waited for verdicts 6%, for "
+        in out
+    )
     assert "\nEnded by budget.target=0.12\nCandidates whose evaluation" in out
     assert " the end came before: 3\n7 screened out by cheap" in out
     assert "\nMoney: 0.0123457 for all tokens at the prices of budget.prices\n" in out
