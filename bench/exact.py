@@ -4,8 +4,8 @@ Method: this thread takes steps of `CALLS` calls of about `CALL_SECONDS`, with t
 that the decoder sets: in ``decoding`` each call lets go of the GIL, as in a step of vLLM's; in
 ``python`` none does, and the GIL is lost only to a thread that asks for it. Beside it a thread
 scores one answer after the other, without a pause: ``reference``, in Python's integers, as scores
-once were, and ``native``, without the GIL (``native/``); ``idle`` is a thread that sleeps. They take
-turns, round by round. What counts is how long the steps were blocked: their time less what
+once were, and ``native``, without the GIL (``native/``); ``idle`` is a thread that sleeps. They
+take turns, round by round. What counts is how long the steps were blocked: their time less what
 they ran and less what they waited for a core, both of which the kernel counts
 (``/proc/thread-self/schedstat``), so that other work on the machine does not show. Where that work
 takes the cores, it is a lower bound: who waits for the GIL may queue for its holder's core as well.

@@ -12,6 +12,7 @@ import platform
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -45,8 +46,9 @@ def figures(record: RunRecord) -> Result:
     ``seconds``, evaluated ``candidates``, generated ``tokens``, and ``evaluations``
     (`is_evaluation`); the first of them is the initial program. ``best_known`` is the best
     published score that compares. ``improving`` counts the children that are better than their
-    parent, ``by_k`` children and improving ones by their call's K. Of evaluators, ``idle_share`` is
-    the mean over all of them.
+    parent, ``by_k`` children and improving ones by their call's K. ``fills`` are programs made
+    without a model, by their makers: none of the counts has them, but scores do. Of evaluators,
+    ``idle_share`` is the mean over all of them; one that runs a fill is not idle.
     """
     folder = record.folder
     assert folder is not None
@@ -87,6 +89,8 @@ def figures(record: RunRecord) -> Result:
         "improving": improving,
         "improvement_share": improving / len(trials) if trials else None,
         "by_k": {str(k): counts for k, counts in sorted(by_k.items())},
+        "fills": {name: asdict(each) for name, each in sorted(history.filled.items())},
+        "best_made_by": history.made_by(next(reversed(record.bests))),
         "generated_tokens": history.generated_tokens,
         "hit_rate": history.hit_rate,
         "idle_share": fmean(each["awaiting_candidates"] for each in clock["evaluators"]),
