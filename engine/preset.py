@@ -27,7 +27,8 @@ def settle(
         return values
     # The null hypothesis of the method: its search, with mutations in place of its operators.
     search = {**values["search"], **{key: plain["search"][key] for key in _OF_A_MODEL}}
-    others = {key: plain[key] for key in ("prompts", "learning", "advisor", "tactics")}
+    asked = ("prompts", "learning", "advisor", "tactics", "guidance")
+    others = {key: plain[key] for key in asked}
     return {**values, "search": search, **others}
 
 

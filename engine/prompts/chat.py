@@ -45,7 +45,7 @@ _STANCES = {
     "explore": "Look for another approach than the programs above have, even if it is a risk.",
     "exploit": "Refine what makes the current program good; keep its approach.",
 }
-"""By the rules of ``engine.search.parents.adaevolve``."""
+"""By the rules of ``engine.search.parents``' ``adaevolve`` and ``codeevolve``."""
 _DIVERSE = (
     "The best program is kept of each combination of these measures: {dimensions}. A program that "
     "scores about as well as another one and differs in them is worth having too."
