@@ -54,19 +54,19 @@ class Parts:
     Attributes:
         problem: that the evaluators evaluate.
         evaluators: run and score programs.
-        idle_evaluators: do so where nothing else wants their cores; None where nothing is to fill
-            them.
         syntax: processes that parse what the model answers.
         load: returns the model; called once, when it is asked for, since that takes minutes.
         cores: the evaluators'.
+        idle_evaluators: run and score fills where nothing else wants their cores; None where
+            nothing fills.
     """
 
     problem: Problem
     evaluators: EvaluatorPool
-    idle_evaluators: IdleEvaluators | None
     syntax: Executor
     load: Callable[[], Model]
     cores: tuple[int, ...]
+    idle_evaluators: IdleEvaluators | None = None
 
     @cached_property
     def model(self) -> Model:

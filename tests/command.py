@@ -109,20 +109,29 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def assert_complete(folder: Path, *, candidates: int) -> None:
-    """Assert that a run reached its budget exactly, and that its summary is what it recorded."""
+    """Assert that a run reached its budget exactly, and that its summary is what it recorded.
+
+    What filled idle evaluators is counted apart, and may have no verdict when the run ends.
+    """
     events, summary = read_events(folder), read_summary(folder)
     children = {child["id"]: child for child in events["child"]}
-    verdicts = {verdict["candidate"]: verdict for verdict in events["verdict"]}
+    every = {verdict["candidate"]: verdict for verdict in events["verdict"]}
+    assert len(events["verdict"]) == len(every)
+    fills = {f"f{fill['number']}": fill for fill in events["fill"]}
+    verdicts = {name: each for name, each in every.items() if name not in fills}
     evaluated = [child for child in children.values() if child["refusal"] is None]
 
     first = {INITIAL, *(f"pool.{seed['number']}" for seed in events["seed"])}
-    assert len(events["verdict"]) == len(verdicts) == candidates + len(first)
+    assert len(verdicts) == candidates + len(first)
     assert set(verdicts) == first | {child["id"] for child in evaluated}
     assert len(events["child"]) == len(children) == sum(call["k"] for call in events["call"])
-    keys = Counter(program_key(_tree(child["program"]["text"])) for child in evaluated)
+    made = [*evaluated, *fills.values()]
+    keys = Counter(program_key(_tree(each["program"]["text"])) for each in made)
     assert set(keys.values()) <= {1}, "a program was evaluated twice"
-    for child in children.values():
-        assert verdicts[child["parent"]]["evaluation"]["score"] is not None
+    for each in (*children.values(), *fills.values()):
+        assert every[each["parent"]]["evaluation"]["score"] is not None
+    filled = [each for name, each in every.items() if name in fills]
+    assert sum(each["judged"] for each in summary["fills"].values()) == len(filled)
 
     scores = [
         verdict["evaluation"]["score"]
@@ -137,7 +146,8 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
         if verdicts[each]["evaluation"]["score"] is not None
     ]
     assert summary["valid"] == len(scores) - len(began)
-    assert summary["best_score"] == max(scores)
+    found = [each["evaluation"]["score"] for each in filled]
+    assert summary["best_score"] == max([*scores, *(each for each in found if each is not None)])
     assert summary["initial_score"] == verdicts[INITIAL]["evaluation"]["score"]
     assert summary["unevaluated"] == 0
     assert summary["refused"] == Counter(

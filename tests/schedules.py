@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from inline import Inline
 from table_fan import TableFan
@@ -46,7 +46,7 @@ from engine.search.features import cell_of
 from engine.search.mixes import MIXES
 from engine.search.novelty import NOVELTY
 from engine.search.widths import WIDTHS, WidthSettings
-from engine.settings import Layout, RunSettings
+from engine.settings import RunSettings
 from engine.store import (
     Event,
     EventLog,
@@ -184,7 +184,7 @@ def drawn(seed: int, defaults: RunSettings) -> Schedule:
         ),
         prompts=replace(
             defaults.prompts,
-            layout=rng.choice(get_args(Layout)),
+            layout=rng.choice(["classic", "stable", "transcript"]),
             history_tokens=rng.choice([0, 300, 2000]),
             growth_tokens=rng.choice([0, 200]),
             align=rng.random() < 0.5,

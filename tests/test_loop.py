@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from inline import Inline
@@ -39,12 +39,13 @@ from engine.core import (
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.chat import Rewrite
-from engine.settings import Layout, RunSettings
+from engine.settings import RunSettings
 from engine.store import Call, Child, Event, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline
 
 CANDIDATES = 400
 WIDTHS = ("fixed", "turboevolve", "cost_aware")
+LAYOUTS = ("classic", "stable", "transcript")  # `ancestors` has the tests of its method
 MODES = {
     "island": ("islands.count=1", "pipeline.overlap=true", "pipeline.speculate=false"),
     "phases": ("islands.count=3", "islands.migrate_every=2", "pipeline.overlap=false"),
@@ -153,7 +154,7 @@ KINDS = [
     *(
         (layout, width, mode)
         for (layout, width), mode in itertools.product(
-            zip(get_args(Layout), WIDTHS, strict=True), ("island", "phases")
+            zip(LAYOUTS, WIDTHS, strict=True), ("island", "phases")
         )
     ),
     ("stable", "turboevolve", "archive"),

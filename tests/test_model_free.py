@@ -25,7 +25,7 @@ Event = tuple[str, str, dict[str, Any]]
 
 def arguments(folder: Path, *more: str) -> list[str]:
     return [
-        *("problem=signal", "model=mutation", "seed=11", "evaluation.workers=1"),
+        *("problem=signal", "model=mutation", "seed=11", "evaluation.workers=1", "fill=none"),
         *(f"budget.candidates={CANDIDATES}", "budget.seconds=null"),
         *(f"runs={folder.parent}", f"name={folder.name}", *more),
     ]

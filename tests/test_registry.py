@@ -207,8 +207,8 @@ def test_a_parameter_of_a_policy_from_outside_is_checked_by_it() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("youngest", "it must be one of adaevolve, hybrid, power, puct, shinka, thompson, oldest"),
-        ("powr", "is 'powr'; did you mean power? it must be one of adaevolve, hybrid"),
+        ("youngest", "it must be one of adaevolve, codeevolve, hybrid, power, puct, shinka, "),
+        ("powr", "is 'powr'; did you mean power? it must be one of adaevolve, codeevolve, hyb"),
         ("no_such_module:Name", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("outside_policies:Youngest", "has no attribute 'Youngest'"),
         ("outside_policies:NOT_A_CLASS", "must be a class that derives from ParentSettings"),
@@ -224,7 +224,9 @@ def test_a_policy_that_is_none_is_refused_in_one_line(name: str, words: str) -> 
 
 
 def test_each_module_of_a_policy_registers_it() -> None:
-    assert PARENTS.names == ["adaevolve", "hybrid", "power", "puct", "shinka", "thompson"]
+    assert PARENTS.names == [
+        *("adaevolve", "codeevolve", "hybrid", "power", "puct", "shinka", "thompson"),
+    ]
 
 
 def test_each_module_of_an_operator_registers_it() -> None:
