@@ -265,6 +265,7 @@ def test_a_problem_with_a_cheap_stage_screens_its_candidates(tmp_path: Path) -> 
     done = run(
         *(f"problem.path={problem}", "search.k=8", "budget.candidates=120", "seed=3"),
         *("model=mutation", "evaluation.cascade.window=16", f"runs={tmp_path}", "name=run"),
+        "fill=none",  # a fill is evaluated in full
         scratch=tmp_path / "scratch",
     )
     assert done.returncode == 0, done.stderr
