@@ -3,12 +3,9 @@
 Does not cover who chooses: ``engine.search.search``, with ``parents``, ``mixes`` and ``widths``.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-
-_INSPIRATIONS_STREAM = 0x49  # keeps the draws apart from others that derive from the same seed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,13 +46,6 @@ class Chance:
     seed: int
     partner: tuple[float, int]
     inspirations: int
-
-
-def keys_of(iteration: int, *, island: int, seed: int) -> Iterator[int]:
-    """Yield the keys of the choices of the programs that a prompt shows beside the parent."""
-    rng = np.random.default_rng([seed, island, iteration, _INSPIRATIONS_STREAM])
-    while True:
-        yield int(rng.integers(2**64, dtype=np.uint64))
 
 
 def chance_of(iteration: int, *, island: int, seed: int) -> Chance:

@@ -19,10 +19,8 @@ Covers: one island. Does not cover who sends what to whom, or what is asked for:
 """
 
 import bisect
-import itertools
 import operator
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from engine.core import Candidate, Child, Direction, Pending
@@ -86,25 +84,6 @@ class Island:
         """
         among = self.candidates if self.parents.takes_any(u=u) else self.eligible
         return self.parents.choose(among if but is None else among.without(but), u=u, key=key)
-
-    def inspirations(
-        self, parent: str, *, most: int, u: float, keys: Iterable[int]
-    ) -> list[Candidate]:
-        """Choose programs to be shown beside a parent, as parents are chosen, none twice.
-
-        Args:
-            parent: its id.
-            most: how many; there may be fewer programs.
-            u: of the parent's choice, so that they are chosen by its rule.
-            keys: of the choices, one for each.
-        """
-        left, found = self.eligible.without(parent), list[Candidate]()
-        for key in itertools.islice(keys, most):
-            if not left:
-                break
-            found.append(self.parents.choose(left, u=u, key=key).candidate)
-            left = left.without(found[-1].id)
-        return found
 
     def admit(self, child: Child) -> None:
         """Take in one of the island's own children, once; its verdict follows."""

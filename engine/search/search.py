@@ -41,7 +41,7 @@ from engine.core import (
     Turn,
 )
 from engine.search.archive import Elites
-from engine.search.choice import Choice, chance_of, keys_of
+from engine.search.choice import Choice, chance_of
 from engine.search.island import Island
 from engine.search.parents import EXPLORE, FIRST
 from engine.search.population import REPAIR, Population
@@ -196,11 +196,10 @@ class Search:
         failures = self._settings.failures
         if self._prompts.layout == "transcript":
             lineage = population.lineage(parent.id, failures=failures)
-        elif self._prompts.layout != "ancestors":
+        elif self._prompts.layout != "ancestors" or choice.rule not in (EXPLORE, FIRST):
             history = self._history(own, choice, iteration=iteration, island=island)
-        elif choice.rule not in (EXPLORE, FIRST):
-            lineage = population.lineage(parent.id, failures=0, most=self._prompts.ancestors)
-            history = self._chosen_as_parents(iteration, own=own, island=island, choice=choice)
+            if self._prompts.layout == "ancestors":
+                lineage = population.lineage(parent.id, failures=0, most=self._prompts.ancestors)
         return Proposal(
             iteration=iteration,
             parent=parent,
@@ -227,8 +226,13 @@ class Search:
     ) -> tuple[Candidate, ...]:
         room, but = self._prompts.history_tokens, (choice.parent, choice.partner)
         if self._inspirations is not None:
-            key = chance_of(iteration, island=island, seed=self._seed).inspirations
-            found = self._inspirations.choose(own.eligible, but=but, key=key)
+            chance = chance_of(iteration, island=island, seed=self._seed)
+            found = self._inspirations.choose(
+                own.eligible,
+                but=but,
+                key=chance.inspirations,
+                draw=lambda of, key: own.parents.choose(of, u=chance.parent[0], key=key).candidate,
+            )
             return first_that_fit(found, room=room, size=self._size)
         if self._prompts.layout == "stable":
             return own.window.shown
@@ -445,18 +449,6 @@ class Search:
         for founder in founders:
             opened.begin_with(founder)
             schedule.receive(number, founder)
-
-    def _chosen_as_parents(
-        self, iteration: int, *, own: Island, island: int, choice: Choice | Call
-    ) -> tuple[Candidate, ...]:
-        chance = chance_of(iteration, island=island, seed=self._seed)
-        found = own.inspirations(
-            choice.parent,
-            most=self._prompts.inspirations,
-            u=chance.parent[0],
-            keys=keys_of(iteration, island=island, seed=self._seed),
-        )
-        return tuple(each for each in found if each.id != choice.partner)
 
     def _island(self, island: int) -> Island:
         if not 0 <= island < self.islands:

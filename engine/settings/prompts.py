@@ -27,7 +27,6 @@ class PromptSettings(Section):
         pending: whether a call that begins on a guess shows the programs of its island that have no
             verdict yet, beside those that have.
         ancestors: of the parent that layout ``ancestors`` shows, the nearest ones.
-        inspirations: other programs that it shows, chosen as the parent is.
     """
 
     layout: Layout
@@ -37,7 +36,6 @@ class PromptSettings(Section):
     # With values of their own, as settings of runs from before them have none.
     pending: Flag = True
     ancestors: Few = 3
-    inspirations: Few = 2
 
     @property
     def shows_pending(self) -> bool:

@@ -11,6 +11,7 @@ from engine import config
 from engine.beginning import archive_features
 from engine.problem import load_problem
 from engine.search.cells.cvt import CvtSettings, Tessellation
+from engine.search.inspirations.parents import ParentsSettings
 from engine.search.parents.codeevolve import CodeEvolveSettings
 
 MUTATED = ("model=mutation", "search.operators.diff=0", "search.operators.mutation=1")
@@ -35,7 +36,8 @@ def test_its_parts_are_what_the_source_says() -> None:
     assert (search.k, settings.width.policy) == (1, "fixed")
     assert (search.temperature_min, search.temperature_max) == (0.7, 0.9)
     assert {name for name, weight in search.operators.items() if weight} == {"diff"}
-    assert (prompts.layout, prompts.ancestors, prompts.inspirations) == ("ancestors", 3, 2)
+    assert (prompts.layout, prompts.ancestors) == ("ancestors", 3)
+    assert search.inspirations == ParentsSettings(policy="parents", count=2)
     assert settings.guidance.enabled and not settings.pipeline.speculate
     assert (search.failures, search.novelty) == (0, None)
 
@@ -52,7 +54,7 @@ def test_its_archive_is_a_tessellation_of_the_structure() -> None:
 def test_a_models_sizes_stay(model: str) -> None:
     own, plain = (config.resolve([f"model={model}", m]) for m in ("method=codeevolve", "seed=0"))
     assert own.model == plain.model
-    assert own.prompts.history_tokens == plain.prompts.history_tokens
+    assert own.prompts.history_tokens == own.model.max_model_len // 4
 
 
 @pytest.mark.slow

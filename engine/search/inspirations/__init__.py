@@ -9,7 +9,7 @@ A choice follows from the candidates and the key alone, so a log that is told ag
 Does not cover any policy, how programs look in a prompt, or the second program of a crossover.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from engine.core import Candidate, Direction
@@ -17,17 +17,23 @@ from engine.registry import Policies, Policy
 from engine.search.roster import Roster
 from engine.section import section
 
+DrawParent = Callable[[Roster, int], Candidate]
+"""Draws one of some programs by the rule that drew the call's parent; the number is its key."""
+
 
 class Inspirations(Protocol):
     """Which programs an island's prompts show; it remembers nothing."""
 
-    def choose(self, candidates: Roster, *, but: Sequence[str | None], key: int) -> list[Candidate]:
+    def choose(
+        self, candidates: Roster, *, but: Sequence[str | None], key: int, draw: DrawParent
+    ) -> list[Candidate]:
         """Return the programs to show, the most important first; may be none.
 
         Args:
             candidates: of the island.
             but: ids of those that the prompt shows anyway.
             key: of all draws, from 0 to 2^64 - 1.
+            draw: for a policy that draws as parents are drawn.
         """
 
 

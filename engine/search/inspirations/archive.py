@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.inspirations import INSPIRATIONS, InspirationSettings
+from engine.search.inspirations import INSPIRATIONS, DrawParent, InspirationSettings
 from engine.search.race import uniforms
 from engine.search.roster import Roster, best_few, hashes_of
 from engine.section import Count, Whole, section
@@ -51,7 +51,9 @@ class ArchiveInspirations:
         self._settings = settings
         self._direction = direction
 
-    def choose(self, candidates: Roster, *, but: Sequence[str | None], key: int) -> list[Candidate]:
+    def choose(
+        self, candidates: Roster, *, but: Sequence[str | None], key: int, draw: DrawParent
+    ) -> list[Candidate]:
         """Return the best first; see `Inspirations.choose`."""
         held = best_few(candidates, self._settings.size, self._direction)
         free = [each for each in held if each.id not in but]
