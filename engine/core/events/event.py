@@ -1,0 +1,21 @@
+"""What all events share."""
+
+from typing import ClassVar
+
+
+class RecordedEvent:
+    """What all events share. An event's kind and subject together are unique in a log.
+
+    Attributes:
+        KIND: its kind.
+        NAMED_BY: the fields that make up its subject.
+    """
+
+    __slots__ = ()
+    KIND: ClassVar[str]
+    NAMED_BY: ClassVar[tuple[str, ...]]
+
+    @property
+    def subject(self) -> str:
+        """What tells it from the others of its kind."""
+        return ".".join(str(getattr(self, name)) for name in self.NAMED_BY)
