@@ -54,9 +54,10 @@ NB_MODULE(_native, module) {
 
     nb::class_<Zygote>(module, "Zygote", "Forks a confined child for each process of a program.")
         .def(nb::init<int, std::vector<std::vector<int>>, std::vector<int>, double, std::uint64_t,
-                      const std::vector<std::string>&>(),
+                      std::uint64_t, const std::vector<std::string>&>(),
              nb::kw_only(), nb::arg("connection"), nb::arg("inputs"), nb::arg("results"),
-             nb::arg("seconds"), nb::arg("memory_bytes"), nb::arg("readable"))
+             nb::arg("seconds"), nb::arg("cpu_seconds"), nb::arg("memory_bytes"),
+             nb::arg("readable"))
         .def("serve", &Zygote::serve,
              "Rehearse the first program without an answer, then serve until the connection ends; "
              "returns the stage and the program in each child, None otherwise.")

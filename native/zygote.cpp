@@ -41,11 +41,11 @@ void clear_result(int fd) {
 }  // namespace
 
 Zygote::Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector<int> results,
-               double seconds, std::uint64_t memory_bytes, const std::vector<std::string>& readable)
+               double seconds, std::uint64_t cpu_seconds, std::uint64_t memory_bytes,
+               const std::vector<std::string>& readable)
     : connection_(connection), inputs_(std::move(inputs)), results_(std::move(results)),
       seconds_(seconds),
-      limits_{address_space_bytes() + memory_bytes,
-              static_cast<std::uint64_t>(std::ceil(seconds)) + 1},
+      limits_{address_space_bytes() + memory_bytes, cpu_seconds},
       walls_(Reach{readable, {}, false}) {
     for (const auto& stage : inputs_) {
         if (stage.empty() || stage.size() > results_.size()) {

@@ -25,9 +25,11 @@ public:
     // inputs: one list for each stage of the problem; one descriptor for each of its processes.
     // results: shared memory for the result of process 0, 1, ... of a program.
     // seconds: the most that all processes of one program may take.
+    // cpu_seconds: of a core, the most that each of them may have.
     // Throws std::runtime_error where the kernel, or a thread, makes forking children impossible.
     Zygote(int connection, std::vector<std::vector<int>> inputs, std::vector<int> results,
-           double seconds, std::uint64_t memory_bytes, const std::vector<std::string>& readable);
+           double seconds, std::uint64_t cpu_seconds, std::uint64_t memory_bytes,
+           const std::vector<std::string>& readable);
 
     // Rehearses the first program, then serves until the connection ends. Returns the stage and the program's text in each forked
     // child, and nothing in the zygote itself.

@@ -50,6 +50,7 @@ class Zygote:
         inputs: list[list[int]],
         results: list[int],
         seconds: float,
+        cpu_seconds: int,
         memory_bytes: int,
         readable: list[str],
     ) -> None: ...

@@ -35,6 +35,9 @@ from engine.timeline import Activity, Timeline
 GRACE_SECONDS = 5.0
 """How much longer than the program's limit a zygote may take to answer before it is replaced."""
 
+IDLE_PATIENCE = 20
+"""How many times a problem's seconds a program may take that runs only where a core is idle."""
+
 _SCRATCH = "brood-workers-"  # begins the name of a pool's own folder for temporary files
 _log = logging.getLogger(__name__)
 
@@ -93,6 +96,7 @@ class EvaluatorPool:
             where = place_of_function(problem.folder / "evaluator.py", "cases")
             raise UserError(f"{where}: {error}; mend its contract") from error
         self._idle = idle
+        self._seconds = problem.limits.seconds * (IDLE_PATIENCE if idle else 1)
         self._change = threading.Condition()
         self._tickets = itertools.count()
         self._awaited: dict[int, str] = {}  # candidates by their tickets
@@ -105,7 +109,7 @@ class EvaluatorPool:
                 self._workers: Workers | None = Workers(
                     lanes=self._lanes,
                     cores=list(cores or evaluator_cores(workers)),
-                    seconds=problem.limits.seconds + GRACE_SECONDS,
+                    seconds=self._seconds + GRACE_SECONDS,
                 )
             except (OSError, RuntimeError) as error:  # out of descriptors, memory or threads
                 raise UserError(f"{workers} evaluation workers are too many: {error}") from error
@@ -126,7 +130,11 @@ class EvaluatorPool:
         lanes: list[Lane] = []
         for folder in lane_folders(workers, resources):
             lanes.append(
-                ZygoteLane(problem, inputs, folder, warmth, self._deliver, idle=self._idle)
+                ZygoteLane(
+                    *(problem, inputs, folder, warmth, self._deliver),
+                    seconds=self._seconds,
+                    idle=self._idle,
+                )
             )
             resources.callback(lanes[-1].close)
         return lanes

@@ -54,6 +54,7 @@ class Setup(ServerSetup):
         inputs: for each stage, a descriptor for each process with the cases that it runs.
         results: descriptors of the memory for the results of the processes of a program.
         isolate_cases: whether each case has a process of its own.
+        cpu_seconds: of its core, the most that a process may have.
         lazy: what a program's import only loads once the program asks for something in it.
     """
 
@@ -61,6 +62,7 @@ class Setup(ServerSetup):
     inputs: list[list[int]]
     results: list[int]
     isolate_cases: bool
+    cpu_seconds: int
     lazy: list[str]
 
 
@@ -83,6 +85,7 @@ def main() -> None:
         inputs=setup.inputs,
         results=setup.results,
         seconds=setup.seconds,
+        cpu_seconds=setup.cpu_seconds,
         memory_bytes=setup.memory_bytes,
         readable=readable_paths(),
     )

@@ -1,6 +1,7 @@
 """The lane of programs: a zygote, and the memory in which it leaves their results."""
 
 import itertools
+import math
 import os
 import struct
 from collections.abc import Callable
@@ -30,6 +31,7 @@ class ZygoteLane(Lane):
         warmth: Warmth,
         deliver: Callable[[int, Evaluation], None],
         *,
+        seconds: float,
         idle: bool = False,
     ) -> None:
         """Make a lane without a zygote.
@@ -40,7 +42,9 @@ class ZygoteLane(Lane):
             folder: where its zygotes run, and beside which their log lies.
             warmth: what they make ready.
             deliver: takes a task's ticket and the verdict.
-            idle: whether programs run only when nothing else wants their core.
+            seconds: wall seconds for a program's evaluation.
+            idle: whether programs run only when nothing else wants their core. Then the problem's
+                seconds are those of the core, and each process of a program has them.
         """
         super().__init__(deliver)
         self._problem = problem
@@ -48,13 +52,15 @@ class ZygoteLane(Lane):
         every = [group for stage in problem.stages for group in groups(problem, stage)]
         most_bytes = 1 + max(RAISED_BYTES, *(sum(map(packed_size, group)) for group in every))
         self._results = [ResultMemory(most_bytes) for _ in range(max(map(len, inputs)))]
+        most = problem.limits.seconds
         self._setup = Setup(
             parent=os.getpid(),
             entry_point=problem.entry_point,
             inputs=inputs,
             results=[each.fd for each in self._results],
             isolate_cases=problem.isolate_cases,
-            seconds=problem.limits.seconds,
+            seconds=seconds,
+            cpu_seconds=max(1, math.floor(most)) if idle else math.ceil(most) + 1,
             memory_bytes=problem.limits.memory_bytes,
             modules=list(warmth.modules),
             idle=idle,

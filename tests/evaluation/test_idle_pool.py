@@ -1,0 +1,46 @@
+"""Evaluators that run programs where a core is idle: they wait for it, and time that core alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from verdicts import evaluate
+
+from engine.core import ArraySpec, Case, Failure, Outputs, Problem
+from engine.evaluation import EvaluatorPool
+
+START = "import time\n\n\ndef run():\n    return 1.0\n"
+
+
+def cases() -> Sequence[Case]:
+    return [Case(name="one", args=(), outputs={"value": ArraySpec(shape=())})]
+
+
+def score(outputs: Sequence[Outputs]) -> dict[str, float]:
+    return {"score": float(outputs[0]["value"])}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[EvaluatorPool]:
+    problem = Problem.of("one", cases=cases, score=score, initial_program=START, seconds=0.5)
+    with EvaluatorPool(problem=problem, workers=1, idle=True) as opened:
+        yield opened
+
+
+def test_a_program_is_scored(pool: EvaluatorPool) -> None:
+    assert evaluate(pool, START).score == 1.0
+
+
+def test_what_waits_for_its_core_is_not_late(pool: EvaluatorPool) -> None:
+    waits = START.replace("return", "time.sleep(1.0)\n    return")
+    assert evaluate(pool, waits).score == 1.0
+
+
+def test_what_never_ends_is_killed_and_the_next_program_runs(
+    pool: EvaluatorPool,
+) -> None:
+    evaluation = evaluate(pool, START.replace("return 1.0", "while True:\n        pass"))
+    assert evaluation.score is None
+    assert evaluation.failure in (Failure.CRASH, Failure.TIMEOUT)  # of the core, or of the wall
+    assert evaluate(pool, START).score == 1.0
