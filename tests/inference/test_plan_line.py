@@ -31,6 +31,8 @@ def said(
 
     monkeypatch.setattr(parts, "plan_of", lambda settings, weights, learning: plan)
     monkeypatch.setattr(parts, "LanguageModel", loaded)
+    # The folder has a shape and neither weights nor words.
+    monkeypatch.setattr(parts, "why_no_instructions", lambda weights: None)
     settings = config.resolve(["model=qwen3_coder_30b", f"model.path={folder}"])
     with caplog.at_level(logging.INFO), ThreadPoolExecutor() as syntax:
         assert load(settings, syntax) == "model"
