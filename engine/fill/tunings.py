@@ -150,14 +150,20 @@ class _Tuning:
     def catch_up(self, scores: Mapping[int, float | None], *, recorded: Collection[int]) -> None:
         """Ask again what was asked, and tell what is known of it.
 
+        What was asked and not recorded came to nothing, unless nothing later was recorded either:
+        then it is asked next.
+
         Args:
             scores: by the samples' numbers.
             recorded: the numbers of all that were recorded.
         """
         again: list[Sample] = []
+        last = max(recorded)
         while (sample := self.next()) is not None:
             if sample.number in scores:
                 self.tell(sample.number, scores[sample.number])
-            elif sample.number not in recorded:
+            elif sample.number > last:
                 again.append(sample)
+            elif sample.number not in recorded:
+                self.tell(sample.number, None)
         self._drawn.extend(again)

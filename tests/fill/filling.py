@@ -99,6 +99,7 @@ class Filling:
         *,
         events: Sequence[Event] = (),
         fits: Callable[[Program], bool] = lambda program: True,
+        start: str = START,
         seed: int = 1,
     ) -> None:
         """Begin, or go on behind events."""
@@ -118,7 +119,7 @@ class Filling:
             ),
             workers=1,
         )
-        for event in events or self._beginning(evaluators.pool):
+        for event in events or self._beginning(evaluators.pool, start):
             self.record(event)
         self._syntax = ThreadPoolExecutor(1)
         self.filler = Filler(
@@ -132,8 +133,8 @@ class Filling:
             seed=seed,
         )
 
-    def _beginning(self, pool: EvaluatorPool) -> list[Event]:
-        first = Verdict(candidate=INITIAL, evaluation=evaluate(pool, START), program=START)
+    def _beginning(self, pool: EvaluatorPool, start: str) -> list[Event]:
+        first = Verdict(candidate=INITIAL, evaluation=evaluate(pool, start), program=start)
         return [Session(number=0, engine="0", fingerprint="f"), first]
 
     @property

@@ -103,6 +103,30 @@ def test_a_run_that_goes_on_judges_what_was_out_and_doubles_nothing(
     assert max(texts.values()) == 1
 
 
+COARSE = """import numpy as np
+
+
+def run():
+    return np.array([1, 1, 1], dtype=float)
+"""
+
+
+def test_a_tuning_goes_on_behind_samples_that_were_copies(evaluators: IdleEvaluators) -> None:
+    """Whole numbers: many a sample is a program that is known, which is never recorded."""
+    given = settings("tuning", "mutation")
+    before = Filling(evaluators, given, start=COARSE)
+    before.until(judged=60)
+    tuned = [each.sample for each in before.fills if each.maker == "tuning"]
+    assert len(tuned) < max(tuned)  # some came to nothing
+    for share in (0.3, 0.6, 1.0):
+        drain(evaluators)
+        events = before.events[: int(share * len(before.events))]
+        after = Filling(evaluators, given, events=events)
+        after.until(judged=after.judged + 25)
+        subjects = Counter((each.KIND, each.subject) for each in after.events)
+        assert max(subjects.values()) == 1
+
+
 def test_improvements_find_a_solution_and_write_it_into_a_program(
     evaluators: IdleEvaluators,
 ) -> None:
