@@ -39,7 +39,7 @@ class Tunings:
         self._history = history
         fills = [each for each in history.fills.values() if each.maker == TUNING]
         self._tuned = {each.parent: None for each in fills}  # in their order
-        self._tuning: _Tuning | None = None
+        self._tuning: Tuning | None = None
         if fills:
             last = fills[-1]
             told = {each.sample: each.id for each in fills if each.parent == last.parent}
@@ -71,7 +71,7 @@ class Tunings:
         if self._tuning is not None and self._tuning.parent == parent:
             self._tuning.tell(sample, score)
 
-    def _next(self) -> "_Tuning | None":
+    def _next(self) -> "Tuning | None":
         best = [
             (each, island)
             for island in range(self._search.islands)
@@ -96,10 +96,10 @@ class Tunings:
         self._tuned[candidate.id] = None
         return False
 
-    def _begun(self, parent: str, island: int) -> "_Tuning":
+    def _begun(self, parent: str, island: int) -> "Tuning":
         order = [*self._tuned].index(parent)
         rng = chance(self._seed, 0, order)
-        return _Tuning(
+        return Tuning(
             parent=parent,
             island=island,
             tuner=Tuner(
@@ -111,8 +111,12 @@ class Tunings:
         )
 
 
-class _Tuning:
-    """The tuning of one program: its tuner, and what was answered."""
+class Tuning:
+    """The tuning of one program: its tuner, and what was answered.
+
+    What the tuner is told follows from the samples' numbers and texts alone, whatever the order in
+    which answers come: a run that goes on has the same tuning.
+    """
 
     def __init__(self, *, parent: str, island: int, tuner: Tuner, answers: int) -> None:
         self.parent = parent
@@ -120,6 +124,7 @@ class _Tuning:
         self._tuner = tuner
         self._left = answers
         self._programs: dict[int, str] = {}  # of the samples that are out
+        self._copies: dict[str, list[int]] = {}  # of their texts: later samples that are the same
         self._scores: dict[str, float | None] = {}  # by text
         self._drawn: deque[Sample] = deque()  # before a resume, and not recorded
 
@@ -133,19 +138,23 @@ class _Tuning:
         if self._drawn:
             return self._drawn.popleft()
         while self._left > 0 and (sample := self._tuner.ask()) is not None:
+            self._left -= 1
             if sample.program in self._scores:
-                self._left -= 1
                 self._tuner.tell(sample.number, self._scores[sample.program])
+            elif sample.program in self._copies:
+                self._copies[sample.program].append(sample.number)
             else:
                 self._programs[sample.number] = sample.program
+                self._copies[sample.program] = []
                 return sample
         return None
 
     def tell(self, number: int, score: float | None) -> None:
         """Take in a sample's score."""
-        self._left -= 1
-        self._scores[self._programs.pop(number)] = score
-        self._tuner.tell(number, score)
+        program = self._programs.pop(number)
+        self._scores[program] = score
+        for each in (number, *self._copies.pop(program)):
+            self._tuner.tell(each, score)
 
     def catch_up(self, scores: Mapping[int, float | None], *, recorded: Collection[int]) -> None:
         """Ask again what was asked, and tell what is known of it.

@@ -11,8 +11,10 @@ import pytest
 from filling import WANTED, Filling, open_evaluators, problem, settings
 from verdicts import evaluate
 
-from engine.core import INITIAL, Fill, Verdict
+from engine.core import INITIAL, Direction, Fill, Verdict
 from engine.fill import IdleEvaluators, open_idle
+from engine.fill.tunings import Tuning
+from engine.tuning import Tuner
 
 ALL = settings("improvement", "tuning", "mutation")
 
@@ -185,3 +187,53 @@ def test_where_time_may_be_the_score_nothing_fills(makers: tuple[str, ...]) -> N
     timed = replace(problem(), isolate_cases=bool(makers))
     with open_idle(settings(*makers), timed, cores=[0]) as opened:
         assert opened is None
+
+
+GENERATION = 6
+"""Samples of a generation of CMA-ES, for the two numbers of the program below."""
+
+
+def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
+    """Killed anywhere, with any of its samples out, a tuning asks for the same programs again."""
+    program = "def run():\n    return 3 + 1.5\n"
+
+    def tuning() -> Tuning:
+        tuner = Tuner(program, direction=Direction.MAXIMISE, seed=5)
+        return Tuning(parent=INITIAL, island=0, tuner=tuner, answers=60)
+
+    def score(text: str) -> float | None:
+        return None if len(text) % 5 == 0 else -float(len(text)) + text.count("1")
+
+    def shuffled(seed: int) -> list[tuple[int, str]]:
+        rng, asked, one = np.random.default_rng(seed), list[tuple[int, str]](), tuning()
+        out: dict[int, str] = {}
+        while not one.is_over:
+            sample = one.next() if rng.random() < 0.7 or not out else None
+            if sample is not None:
+                asked.append((sample.number, sample.program))
+                out[sample.number] = sample.program
+            elif out:
+                number = [*out][int(rng.integers(len(out)))]
+                one.tell(number, score(out.pop(number)))
+        return asked
+
+    whole = shuffled(0)
+    assert len(whole) > 20
+    for seed in range(1, 6):
+        assert shuffled(seed) == whole
+    for cut in range(1, len(whole), 3):
+        asked = dict(whole[:cut])
+        generation = max(asked) // GENERATION  # of earlier ones all was known
+        out = [each for each in asked if each // GENERATION == generation and each % 3 == 0]
+        again = tuning()
+        known = {number: score(text) for number, text in asked.items() if number not in out}
+        again.catch_up(known, recorded=asked)
+        for number in out:
+            again.tell(number, score(asked[number]))
+        rest = []
+        while not again.is_over:
+            sample = again.next()
+            assert sample is not None
+            rest.append((sample.number, sample.program))
+            again.tell(sample.number, score(sample.program))
+        assert rest == whole[cut:]
