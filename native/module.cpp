@@ -38,6 +38,7 @@ NB_MODULE(_native, module) {
         .def_prop_ro("exit_code", [](const Observation& each) { return each.reply.exit_code; })
         .def_prop_ro("peak_bytes", [](const Observation& each) { return each.reply.peak_bytes; })
         .def_ro("seconds", &Observation::seconds)
+        .def_prop_ro("elapsed", [](const Observation& each) { return each.elapsed.count(); })
         .def_prop_ro("output", [](const Observation& each) {
             return nb::bytes(each.output.data(), each.output.size());
         });

@@ -16,6 +16,7 @@ namespace brood {
 namespace {
 
 constexpr int attempts = 2;  // zygotes that a program may lose before that counts as its own fault
+constexpr int none = -1;     // no connection to a zygote
 
 // Binds the calling thread; where the core is not to be had, it runs where it can.
 void bind_to(int core) {
@@ -109,9 +110,12 @@ void Workers::attend(std::size_t index) {
         Py_XDECREF(warmed);
     }
     Task task;
+    int connection = none;
     while (take(task)) {
-        const Observation observation = observe(lane, task);
+        const auto taken = std::chrono::steady_clock::now();
+        Observation observation = observe(lane, task, connection);
         const nb::gil_scoped_acquire gil;
+        observation.elapsed = std::chrono::steady_clock::now() - taken;
         call(lane, "judge", task.ticket, task.stage, observation);
     }
     const nb::gil_scoped_acquire gil;
@@ -119,12 +123,12 @@ void Workers::attend(std::size_t index) {
 }
 
 // Has the program run. A zygote that is lost, or does not even answer that the program ran too
-// long, is replaced, and the program tried once more.
-Observation Workers::observe(nb::handle lane, const Task& task) {
+// long, is replaced, and the program tried once more. `connection` is the one to the present zygote:
+// asking the lane for it each time would wait for the GIL once more.
+Observation Workers::observe(nb::handle lane, const Task& task, int& connection) {
     Observation observation;
     for (int attempt = 0; attempt < attempts && !is_closed(); ++attempt) {
-        int connection = -1;
-        {
+        if (connection == none) {
             const nb::gil_scoped_acquire gil;
             try {
                 connection = nb::cast<int>(lane.attr("connect")());
@@ -135,6 +139,7 @@ Observation Workers::observe(nb::handle lane, const Task& task) {
         }
         observation = exchange(connection, task);
         if (observation.outcome == Outcome::answered) return observation;
+        connection = none;
         const nb::gil_scoped_acquire gil;
         call(lane, "drop");
     }

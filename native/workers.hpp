@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -25,6 +26,7 @@ struct Observation {
     Reply reply{};
     std::vector<double> seconds;  // of each process that ran
     std::string output;
+    std::chrono::duration<double> elapsed{};  // since the program's turn came
 };
 
 // A pool of native threads. Each belongs to one lane, an object that keeps a zygote alive:
@@ -57,7 +59,7 @@ private:
     void attend(std::size_t index);
     bool is_closed();
     bool take(Task& task);
-    Observation observe(nanobind::handle lane, const Task& task);
+    Observation observe(nanobind::handle lane, const Task& task, int& connection);
     Observation exchange(int connection, const Task& task) const;
 
     std::vector<nanobind::object> lanes_;

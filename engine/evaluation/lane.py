@@ -32,7 +32,7 @@ class Lane(abc.ABC):
         self._server: Server | None = None
         self._first: Future[Mapping[str, str]] = Future()  # the walls that the first one lacks
         self.record: Callable[[float], None] = lambda seconds: None
-        """Called after each verdict with the wall seconds of the program's run."""
+        """Called before each verdict with the wall seconds for which the lane had the program."""
         self.strict = False
         """Whether a process that lacks a wall is as good as none."""
 
@@ -82,7 +82,7 @@ class Lane(abc.ABC):
         except BaseException as error:  # whoever waits for this verdict must get one
             _log.exception("the evaluator failed")
             evaluation = crashed(f"evaluator: {type(error).__name__}: {error}")
-        self.record(evaluation.seconds + time.perf_counter() - began)
+        self.record(observation.elapsed + time.perf_counter() - began)
         self._deliver(ticket, evaluation)
 
     def wait_walls(self) -> Mapping[str, str]:

@@ -18,9 +18,10 @@ from engine.fill.tunings import TUNING, Tunings
 from engine.pipeline import RunState
 from engine.settings import FillSettings
 
-_AHEAD = 16
+_AHEAD_FIRST, _AHEAD_MOST = 16, 512
 """Fills for each evaluator that are under way. Their verdicts wake nobody: the loop takes them when
-it has something else to do, and a few times a second."""
+it has something else to do, and a few times a second. When it finds the evaluators idle by then,
+twice as many go ahead from there on: programs of a millisecond need hundreds, slow ones few."""
 _log = logging.getLogger("brood")
 
 
@@ -72,7 +73,7 @@ class Filler:
         self._fits = fits
         self._history, self._search = history, search
         self._evaluators = evaluators.pool
-        self._most = _AHEAD * workers
+        self._ahead, self._most_ahead = _AHEAD_FIRST * workers, _AHEAD_MOST * workers
         self._syntax = syntax
         self._number = len(history.fills)
         # Ideas, those that came to nothing included; of a tuning, samples count by themselves.
@@ -118,12 +119,15 @@ class Filler:
     def completed(self) -> list[tuple[str, Evaluation]]:
         """Return the verdicts on fills that are in."""
         verdicts = []
+        were_out = len(self._out)
         for name, evaluation in self._evaluators.completed(timeout=0):
             idea = self._looks.pop(name, None)
             about = self._out.pop(name) if idea is None else idea
             self._makers[about.maker].tell(about.parent, about.sample, evaluation.score)
             if idea is None:
                 verdicts.append((name, evaluation))
+        if were_out and not self._out:
+            self._ahead = min(2 * self._ahead, self._most_ahead)
         return verdicts
 
     def _program_of(self, idea: Idea, future: Future[Program | None]) -> Program | None:
@@ -153,7 +157,7 @@ class Filler:
         makers = [*self._makers.values()]
         under_way = len(self._making) + len(self._recorded) + len(self._out)
         failed = 0
-        while under_way < self._most and failed < len(makers):
+        while under_way < self._ahead and failed < len(makers):
             idea = makers[self._asked % len(makers)].propose(self._asked)
             self._asked += 1
             if idea is None:
