@@ -35,6 +35,7 @@ from engine.core import (
     Question,
 )
 from engine.inference import Sampling
+from engine.pipeline.chained import not_decoded
 from engine.settings import Implementer
 
 _WRITING = len(Question)  # number of the implementer's answer, behind those of the questions
@@ -118,19 +119,7 @@ class Chain:
             self._outage, text, reason = reply, "", "abort"
         else:
             self._reply, text, reason = reply, reply.text, reply.finish_reason
-        return self.written(text, finish_reason=reason)
-
-    def written(self, text: str, *, finish_reason: str) -> Generation:
-        """Return a completion that the model did not write."""
-        return Generation(
-            index=self.position,
-            text=text,
-            token_ids=(),
-            finish_reason=finish_reason,
-            prompt_tokens=0,
-            cached_prompt_tokens=0,
-            llm_seconds=0.0,
-        )
+        return not_decoded(self, text, finish_reason=reason)
 
     def events(self) -> tuple[Event, ...]:
         """Return the events that record the ideas and the advice."""

@@ -16,7 +16,7 @@ from engine.advisor.endpoint import Endpoint, key_of
 from engine.advisor.operator import AdvisedOperator, Situation
 from engine.core import Generation, Prompt, Proposal
 from engine.pipeline import Request
-from engine.pipeline.chained import Answering, ChainedRequest, ChainedRequests
+from engine.pipeline.chained import Answering, ChainedRequest, ChainedRequests, not_decoded
 from engine.pipeline.chained import Chain as AnyChain
 from engine.settings import AdvisorSettings
 from engine.timeline import Activity
@@ -110,7 +110,7 @@ class AdvisedRequests(ChainedRequests):
         if self._endpoint is None:
             return
         for answer in self._ended:
-            yield answer.request, answer.chain.written("", finish_reason="abort")
+            yield answer.request, not_decoded(answer.chain, "", finish_reason="abort")
         self._ended.clear()
         for ticket, reply in self._endpoint.completed():
             answer = self._answers.pop(ticket)

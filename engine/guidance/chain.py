@@ -68,18 +68,6 @@ class GuidedChain:
         self.prompt, self.writes = operator.compose(proposal), True
         return self.prompt
 
-    def written(self, text: str, *, finish_reason: str) -> Generation:
-        """Return a completion that the model did not write."""
-        return Generation(
-            index=self.position,
-            text=text,
-            token_ids=(),
-            finish_reason=finish_reason,
-            prompt_tokens=0,
-            cached_prompt_tokens=0,
-            llm_seconds=0.0,
-        )
-
     def events(self) -> Sequence[Event]:
         """Return what records the answer that rewrites the guidance, if there is one."""
         return tuple(self._events)

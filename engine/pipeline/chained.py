@@ -41,9 +41,6 @@ class Chain(Protocol):
     def take(self, generation: Generation, *, missed: Mapping[Miss, int]) -> Prompt | None:
         """Take in an answer that is no program; return the next prompt, None where it ends."""
 
-    def written(self, text: str, *, finish_reason: str) -> Generation:
-        """Return a completion that the model did not write."""
-
     def events(self) -> Sequence[Event]:
         """Return what records the answers, now that the chain is over."""
 
@@ -141,9 +138,9 @@ class ChainedRequests(Requests):
         counted, cached = generation.prompt_tokens, generation.cached_prompt_tokens
         prompt = chain.take(generation, missed=misses.of_child(cached) if counted else {})
         if prompt is None:
-            return chain.written("", finish_reason=generation.finish_reason)
+            return not_decoded(chain, "", finish_reason=generation.finish_reason)
         if request.is_ending:
-            return chain.written("", finish_reason="abort")
+            return not_decoded(chain, "", finish_reason="abort")
         self._ask(request, chain, prompt)
         return None
 
@@ -163,3 +160,16 @@ class ChainedRequests(Requests):
     def _adapter_of(self, request: ChainedRequest, chain: Chain) -> int:
         """Return the version of the adapter that an answer of a chain comes from."""
         return request.adapter
+
+
+def not_decoded(chain: Chain, text: str, *, finish_reason: str) -> Generation:
+    """Return a chain's completion that was not decoded here."""
+    return Generation(
+        index=chain.position,
+        text=text,
+        token_ids=(),
+        finish_reason=finish_reason,
+        prompt_tokens=0,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+    )

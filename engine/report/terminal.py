@@ -26,6 +26,7 @@ from engine.syntax.plain import language_of
 
 _SECONDS_BETWEEN_PANELS = 0.25
 _SECONDS_BETWEEN_LINES = 10.0
+_DIGITS = 3  # in which a best score differs from the last line's for a line before its time
 
 
 class Display:
@@ -41,7 +42,7 @@ class Display:
         self._account = Account(settings.budget, history)
         self._at_start = self._account.used
         self._shown = float("-inf")
-        self._best: float | None = None
+        self._best = ""
 
     def __enter__(self) -> Callable[[], None]:
         if self._console.is_terminal:
@@ -55,8 +56,8 @@ class Display:
         self._live.stop()
 
     def update(self) -> None:
-        """Show the history as it stands, unless it was shown a moment ago."""
-        waited, best = time.monotonic() - self._shown, self._history.best_score
+        """Show the history as it stands, unless that was a moment ago and the best is as good."""
+        waited, best = time.monotonic() - self._shown, _number(self._history.best_score, _DIGITS)
         if self._console.is_terminal:
             is_due = waited >= _SECONDS_BETWEEN_PANELS
         else:
@@ -244,10 +245,10 @@ def _reasons(counts: Mapping[Any, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in Counter(counts).most_common())
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, digits: int = 6) -> str:
     if value is None:
         return "-"
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}g}"
 
 
 def _share(part: int, whole: int) -> str:

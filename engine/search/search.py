@@ -38,22 +38,18 @@ from engine.core import (
     Proposal,
     Refusal,
     Tactics,
-    Turn,
 )
+from engine.search.archipelago import Archipelago
 from engine.search.archive import Elites
 from engine.search.choice import Choice, chance_of
+from engine.search.context import Context
 from engine.search.island import Island
-from engine.search.parents import EXPLORE, FIRST
 from engine.search.population import REPAIR, Population
-from engine.search.roster import best_few
-from engine.search.schedules import Schedule
 from engine.search.tactics import Tactician
 from engine.search.widths import IterationOutcome, WidthSettings
-from engine.search.window import Window, best_that_fit, first_that_fit
+from engine.search.window import Window
 from engine.settings import IslandSettings, PromptSettings, SearchSettings, TacticsSettings
 
-FOUNDERS = 5
-"""Programs that an island begins with which is opened later, as in AdaEvolve's code."""
 CROSSOVER = "crossover"
 """The operator that needs a second candidate."""
 
@@ -94,23 +90,19 @@ class Search:
         self._seed = seed
         self._size = size
         self.features = features
+        self._hint = ""
         self._population = Population()
         weights = {name: w for name, w in sorted(settings.operators.items()) if w > 0}
         self._operators = list(weights)
-        self._migration = islands
-        self._topology = islands.topology.make(islands=islands.count)
-        schedule = islands.schedule
-        self._schedule = None if schedule is None else schedule.make(direction=direction)
-        self._weights = weights
-        self._islands = [self._new_island(number) for number in range(islands.count)]
-        self._hint = ""
+        self._islands = Archipelago(
+            islands,
+            direction=direction,
+            island=self._new_island,
+            mix=lambda: settings.mix.make(weights=weights),
+        )
+        self._context = Context(settings, prompts=prompts, direction=direction, size=size)
         asks = tactics is not None and tactics.when != "none"
         self._tactician = Tactician(tactics, direction=direction) if tactics and asks else None
-        inspirations = settings.inspirations
-        self._inspirations = (
-            None if inspirations is None else inspirations.make(direction=direction)
-        )
-        self._mixes = [settings.mix.make(weights=weights) for _ in self._islands]
 
     @property
     def islands(self) -> int:
@@ -142,13 +134,13 @@ class Search:
             ValueError: there is no such island, or nothing was told yet that may be a parent, or
                 no candidate of this id.
         """
-        own, rule, partner = self._island(island), "given", None
+        own, rule, partner = self._islands[island], "given", None
         if not own.eligible:
             raise ValueError("nothing to start from: no valid candidate was told")
         chance = chance_of(iteration, island=island, seed=self._seed)
         broken = self._population.broken(island=island, but=[each.repairs_id for each in begun])
         can = {CROSSOVER: len(own.eligible) > 1, REPAIR: broken is not None}
-        operator = self._mixes[island].choose(
+        operator = self._islands.mix(island).choose(
             [name for name in self._operators if can.get(name, True)],
             key=chance.operator,
             begun=[each.operator for each in begun],
@@ -189,28 +181,20 @@ class Search:
         Raises:
             ValueError: there is no such island, no candidate or no failed attempt of this id.
         """
-        own, population = self._island(island), self._population
+        own, population = self._islands[island], self._population
         parent = population.candidate(choice.parent)
-        history: tuple[Candidate, ...] = ()
-        lineage: tuple[Turn, ...] = ()
-        failures = self._settings.failures
-        if self._prompts.layout == "transcript":
-            lineage = population.lineage(parent.id, failures=failures)
-        elif self._prompts.layout != "ancestors" or choice.rule not in (EXPLORE, FIRST):
-            history = self._history(own, choice, iteration=iteration, island=island)
-            if self._prompts.layout == "ancestors":
-                lineage = population.lineage(parent.id, failures=0, most=self._prompts.ancestors)
+        chance = chance_of(iteration, island=island, seed=self._seed)
         return Proposal(
             iteration=iteration,
             parent=parent,
-            history=history,
+            history=self._context.history(choice, own, chance),
             operator=choice.operator,
             k=choice.k,
-            seed=chance_of(iteration, island=island, seed=self._seed).seed,
+            seed=chance.seed,
             failures=population.failures(
-                parent.id, island=island, most=failures, but=choice.repairs
+                parent.id, island=island, most=self._settings.failures, but=choice.repairs
             ),
-            lineage=lineage,
+            lineage=self._context.lineage(choice, population),
             compactions=own.window.compactions,
             island=island,
             pending=own.pending + ahead if self._prompts.shows_pending else (),
@@ -220,24 +204,6 @@ class Search:
             hint=self._hint,
             tactics="" if self._tactician is None else self._tactician.current,
         )
-
-    def _history(
-        self, own: Island, choice: Choice | Call, *, iteration: int, island: int
-    ) -> tuple[Candidate, ...]:
-        room, but = self._prompts.history_tokens, (choice.parent, choice.partner)
-        if self._inspirations is not None:
-            chance = chance_of(iteration, island=island, seed=self._seed)
-            found = self._inspirations.choose(
-                own.eligible,
-                but=but,
-                key=chance.inspirations,
-                draw=lambda of, key: own.parents.choose(of, u=chance.parent[0], key=key).candidate,
-            )
-            return first_that_fit(found, room=room, size=self._size)
-        if self._prompts.layout == "stable":
-            return own.window.shown
-        others = [each for each in own.candidates if each.id not in but]
-        return best_that_fit(others, room=room, size=self._size, direction=self.direction)
 
     def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
         """Return why a child would not be worth an evaluation; see `Population.refusal`."""
@@ -249,7 +215,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        own = self._island(island)
+        own = self._islands[island]
         return [*own.candidates, *own.pending]
 
     def begin_with(
@@ -275,11 +241,8 @@ class Search:
         first = self._population.begin_with(name, program, score=score, index=index, cell=cell)
         if self._tactician is not None:
             self._tactician.begin_with(score)
-        for number, island in enumerate(self._islands):
-            if first is not None and (islands is None or number in islands):
-                island.begin_with(first)
-                if self._schedule is not None:
-                    self._schedule.receive(number, first)
+        if first is not None:
+            self._islands.begin_with(first, islands=islands)
 
     def heed(self, hint: Hint) -> None:
         """Have proposals carry a hint, in place of the last one; it decides nothing here."""
@@ -316,7 +279,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        own = self._island(island)
+        own = self._islands[island]
         joined = self._population.begin_with(name, program, score=score, index=index, cell=cell)
         if joined is not None:
             own.receive(joined)
@@ -327,7 +290,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        return self._island(island).eligible.first(most, self.direction)
+        return self._islands[island].eligible.first(most, self.direction)
 
     @property
     def wants_tactics(self) -> bool:
@@ -341,8 +304,7 @@ class Search:
 
     def best_of_all(self, count: int) -> list[Candidate]:
         """Return the best programs of all islands, the best first."""
-        every = {each.id: each for island in self._islands for each in island.candidates}
-        return best_few([*every.values()], count, self.direction)
+        return self._islands.best(count)
 
     def advise(self, tactics: Tactics) -> None:
         """Take in what the model said that should be tried."""
@@ -355,8 +317,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        self._island(call.island)
-        self._mixes[call.island].begin(call.iteration, call.operator)
+        self._islands.mix(call.island).begin(call.iteration, call.operator)
         if self._tactician is not None:
             self._tactician.begin()
         if call.repairs is not None:
@@ -368,7 +329,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        own = self._island(call.island)
+        own = self._islands[call.island]
         if self._population.admit(child, call):
             own.admit(child)
 
@@ -399,7 +360,7 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        return self._island(island).improved(iteration)
+        return self._islands[island].improved(iteration)
 
     def finish(self, outcome: IterationOutcome) -> None:
         """Take in that an iteration is over, and what it cost; all its verdicts were told.
@@ -412,48 +373,18 @@ class Search:
             ValueError: there is no such island, this iteration or a later one of the island was
                 finished before, or one of its programs has no verdict.
         """
-        own, every = self._island(outcome.island), self._migration.migrate_every
-        told = own.finish(outcome)
+        told = self._islands.finish(outcome)
         score = self._population.candidate(told.parent).score
         better = sum(
             each.score is not None and self.direction.better(each.score, than=score)
             for each in told.children
         )
         share = better / max(1, outcome.children)
-        self._mixes[outcome.island].tell(outcome.iteration, share=share)
-        if self._schedule is not None:
-            self._schedule.tell(outcome.island, told)
-        if every and own.finished % every == 0:
-            for neighbour in self._topology.targets(outcome.island):
-                for migrant in own.migrants(self._migration.migrants):
-                    self._islands[neighbour].receive(migrant)
-                    if self._schedule is not None:
-                        self._schedule.receive(neighbour, migrant)
-        if self._schedule is not None and self._schedule.is_due(islands=self.islands):
-            self._open_island(self._schedule)
+        self._islands.mix(outcome.island).tell(outcome.iteration, share=share)
 
     def scheduled(self, free: Sequence[int]) -> Sequence[int]:
         """Return which of the islands that have no call under way may call now."""
-        return (
-            free if self._schedule is None else self._schedule.allowed(free, islands=self.islands)
-        )
-
-    def _open_island(self, schedule: Schedule) -> None:
-        """Add an island, at the end of the topology, that begins with the best of all."""
-        founders, number = self.best_of_all(FOUNDERS), self.islands
-        opened = self._new_island(number)
-        self._islands.append(opened)
-        self._mixes.append(self._settings.mix.make(weights=self._weights))
-        self._topology = self._migration.topology.make(islands=self.islands)
-        schedule.opened()
-        for founder in founders:
-            opened.begin_with(founder)
-            schedule.receive(number, founder)
-
-    def _island(self, island: int) -> Island:
-        if not 0 <= island < self.islands:
-            raise ValueError(f"there is no island {island}; there are {self.islands}, from 0")
-        return self._islands[island]
+        return self._islands.scheduled(free)
 
     def _new_island(self, island: int) -> Island:
         """Return the island of a number, without a program."""

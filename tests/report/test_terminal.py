@@ -42,15 +42,17 @@ def test_a_line_is_printed_for_each_better_score_and_at_the_end(
         update()
         take(history, "0.2", 0.5)
         update()
+        take(history, "0.3", 0.5001)  # better by less than what a line is worth
+        update()
     title, *lines = capsys.readouterr().out.splitlines()
     assert title == TITLE
     assert [line.split(" · ")[0] for line in lines] == [
         "best - (initial -)",
         "best 0.25 (initial 0.25)",
         "best 0.5 (initial 0.25)",
-        "best 0.5 (initial 0.25)",
+        "best 0.5001 (initial 0.25)",
     ]
-    assert "candidates 2/5 · valid 2 (100%)" in lines[-1]
+    assert "candidates 3/5 · valid 3 (100%)" in lines[-1]
     assert lines[0].endswith("left -")
 
 

@@ -1,0 +1,121 @@
+"""The islands of a search: their migrants, and those that are opened later.
+
+Covers: all islands together, and the mix of operators of each. Does not cover one island
+(``island.py``), or what they share: ``population.py``.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from engine.core import Candidate, Direction
+from engine.search.island import Island
+from engine.search.mixes import Mix
+from engine.search.parents import ParentOutcome
+from engine.search.roster import best_few
+from engine.search.schedules import Schedule
+from engine.search.widths import IterationOutcome
+from engine.settings import IslandSettings
+
+FOUNDERS = 5
+"""Programs that an island begins with which is opened later, as in AdaEvolve's code."""
+
+
+class Archipelago:
+    """Islands by their numbers, from 0."""
+
+    def __init__(
+        self,
+        settings: IslandSettings,
+        *,
+        direction: Direction,
+        island: Callable[[int], Island],
+        mix: Callable[[], Mix],
+    ) -> None:
+        """Start with islands that have no program.
+
+        Args:
+            settings: how many there are at first, what they send each other, and who may call.
+            direction: of the scores.
+            island: makes the one of a number.
+            mix: makes the mix of an island.
+        """
+        self._settings = settings
+        self._direction = direction
+        self._new_island, self._new_mix = island, mix
+        self._islands = [island(number) for number in range(settings.count)]
+        self._mixes = [mix() for _ in self._islands]
+        self._topology = settings.topology.make(islands=settings.count)
+        schedule = settings.schedule
+        self._schedule = None if schedule is None else schedule.make(direction=direction)
+
+    def __len__(self) -> int:
+        return len(self._islands)
+
+    def __iter__(self) -> Iterator[Island]:
+        return iter(self._islands)
+
+    def __getitem__(self, number: int) -> Island:
+        """Return the island of a number.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not 0 <= number < len(self):
+            raise ValueError(f"there is no island {number}; there are {len(self)}, from 0")
+        return self._islands[number]
+
+    def mix(self, number: int) -> Mix:
+        """Return the mix of operators of an island.
+
+        Raises:
+            ValueError: there is none.
+        """
+        self[number]
+        return self._mixes[number]
+
+    def begin_with(self, first: Candidate, *, islands: Collection[int] | None) -> None:
+        """Have islands begin with a program; all of them for None."""
+        for number, island in enumerate(self._islands):
+            if islands is None or number in islands:
+                island.begin_with(first)
+                if self._schedule is not None:
+                    self._schedule.receive(number, first)
+
+    def best(self, count: int) -> list[Candidate]:
+        """Return the best programs of all islands, the best first."""
+        every = {each.id: each for island in self._islands for each in island.candidates}
+        return best_few([*every.values()], count, self._direction)
+
+    def finish(self, outcome: IterationOutcome) -> ParentOutcome:
+        """Take in that an iteration of an island is over; see `Search.finish`."""
+        own, every = self[outcome.island], self._settings.migrate_every
+        told = own.finish(outcome)
+        if self._schedule is not None:
+            self._schedule.tell(outcome.island, told)
+        if every and own.finished % every == 0:
+            self._migrate(own, outcome.island)
+        if self._schedule is not None and self._schedule.is_due(islands=len(self)):
+            self._open(self._schedule)
+        return told
+
+    def scheduled(self, free: Sequence[int]) -> Sequence[int]:
+        """Return which of the islands that have no call under way may call now."""
+        return free if self._schedule is None else self._schedule.allowed(free, islands=len(self))
+
+    def _migrate(self, own: Island, number: int) -> None:
+        for neighbour in self._topology.targets(number):
+            for migrant in own.migrants(self._settings.migrants):
+                self._islands[neighbour].receive(migrant)
+                if self._schedule is not None:
+                    self._schedule.receive(neighbour, migrant)
+
+    def _open(self, schedule: Schedule) -> None:
+        """Add an island, at the end of the topology, that begins with the best of all."""
+        founders, number = self.best(FOUNDERS), len(self)
+        opened = self._new_island(number)
+        self._islands.append(opened)
+        self._mixes.append(self._new_mix())
+        self._topology = self._settings.topology.make(islands=len(self))
+        schedule.opened()
+        for founder in founders:
+            opened.begin_with(founder)
+            schedule.receive(number, founder)
