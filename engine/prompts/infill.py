@@ -41,11 +41,12 @@ from engine.prompts.grammar import call_grammar, grammar_of
 from engine.prompts.layouts import Writer, score_in_words
 from engine.prompts.operator import OPERATORS, Parsing
 from engine.syntax import parse, read, source_lines
-from engine.syntax.blocks import PLAIN, open_text, outline
+from engine.syntax.blocks import PLAIN, File, open_text, outline
 from engine.syntax.library import functions_of
 from engine.syntax.names import known_modules
 from engine.syntax.places import Site, SiteKind, find_sites
 from engine.syntax.plain import tokens_of
+from engine.syntax.reach import unreached_spans
 from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
 
 EXPRESSION_TOKENS = 32
@@ -171,21 +172,29 @@ class Infill(Writer):
             sizes = np.array([1.0 + end - start for _, _, (start, end) in parts])
             offset, file, span = parts[int(rng.choice(len(parts), p=sizes / sizes.sum()))]
         if file.name == PLAIN or file.name.endswith(".py"):
-            gap, grammar = self._python_gap(file.text, span, rng)
+            gap, grammar = self._python_gap(file, span, rng)
         else:
             gap, grammar = _line_gap(file.name, file.text, span, rng), None
         return replace(gap, start=gap.start + offset, end=gap.end + offset), grammar
 
     def _python_gap(
-        self, text: str, span: tuple[int, int], rng: np.random.Generator
+        self, file: File, span: tuple[int, int], rng: np.random.Generator
     ) -> tuple[Gap, str | None]:
-        tree = parse(text)
+        text, tree = file.text, parse(file.text)
         if tree is None:
             raise ValueError("the parent does not parse")
-        sites = [s for s in find_sites(text, tree) if span[0] <= s.start and s.end <= span[1]]
+        sites = self.sites(file, tree, span)
         if not sites:
             return _last_gap(text, span[1]), None
         return _gap(_choose_site(sites, self.kinds, rng), text, tree, calls=self.calls, rng=rng)
+
+    def sites(self, file: File, tree: ast.Module, span: tuple[int, int]) -> Sequence[Site]:
+        """Return where a file may be changed: in what is reached, if anything there may change."""
+        sites = [s for s in find_sites(file.text, tree) if span[0] <= s.start and s.end <= span[1]]
+        if file.name != PLAIN:  # of several files any may use what is defined in another
+            return sites
+        dead = unreached_spans(file.text, tree, entry=self.problem.entry_point)
+        return [s for s in sites if not _is_within(s.start, dead)] or sites
 
     @property
     def _next(self) -> str:
@@ -254,6 +263,10 @@ def _gap(
         return Gap(start=site.start, end=site.end, after=after, whole_lines=True), None
     replacing = _replacing(site, scope, modules) if scope.arrays else None
     return Gap(start=site.start, end=site.end), replacing
+
+
+def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in spans)
 
 
 def _line_gap(name: str, text: str, span: tuple[int, int], rng: np.random.Generator) -> Gap:

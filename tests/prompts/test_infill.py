@@ -217,6 +217,19 @@ def test_chance_reaches_every_kind_of_place(infill: Infill) -> None:
     assert seen == {*SiteKind, "call", "assignment to a name"}
 
 
+def test_no_place_is_filled_that_the_entry_point_does_not_reach(
+    infill: Infill, problem: Problem
+) -> None:
+    live = f"def {problem.entry_point}(x):\n    return used(x) + 1\n"
+    dead = "def unused(x):\n    y = x + 2\n    return y\n"
+    program = f"{dead}\n\n{live}\n\ndef used(x):\n    z = x * 3\n    return z\n"
+    starts = {gap_of(infill.compose(proposal(program, seed))).start for seed in range(60)}
+    assert min(starts) > len(dead) and max(starts) > program.index("def used")
+    other = program.replace(problem.entry_point, "other")  # nobody knows what is called there
+    starts = {gap_of(infill.compose(proposal(other, seed))).start for seed in range(60)}
+    assert min(starts) < len(dead)
+
+
 def test_a_kind_without_weight_is_not_chosen(make: MakeInfill) -> None:
     infill = make(kinds=dict.fromkeys(SiteKind, 0.0) | {SiteKind.CONSTANT: 1.0})
     for seed in range(20):
