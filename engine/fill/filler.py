@@ -58,7 +58,13 @@ class Filler:
             if name == MUTATION:
                 self._makers[name] = Mutations(search, settings=settings, seed=seed)
             elif name == TUNING:
-                self._makers[name] = Tunings(search, history=history, settings=settings, seed=seed)
+                self._makers[name] = Tunings(
+                    search,
+                    history=history,
+                    settings=settings,
+                    seed=seed,
+                    entry=problem.entry_point,
+                )
             elif problem.improvement is not None and evaluators.solutions is not None:
                 self._makers[name] = Improvements(
                     search,

@@ -23,7 +23,13 @@ class Tunings:
     """
 
     def __init__(
-        self, search: Search, *, history: RunHistory, settings: FillSettings, seed: int
+        self,
+        search: Search,
+        *,
+        history: RunHistory,
+        settings: FillSettings,
+        seed: int,
+        entry: str,
     ) -> None:
         """Go on where the recorded fills end.
 
@@ -32,8 +38,10 @@ class Tunings:
             history: of the run, with all fills so far.
             settings: the run's.
             seed: the run's.
+            entry: the function that is called.
         """
         self._search = search
+        self._entry = entry
         self._settings = settings
         self._seed = seed
         self._history = history
@@ -91,7 +99,7 @@ class Tunings:
         fill = self._history.fills.get(candidate.id)
         if fill is not None and fill.maker == TUNING:
             return False
-        if constants_of(candidate.program):
+        if constants_of(candidate.program, entry=self._entry):
             return True
         self._tuned[candidate.id] = None
         return False
@@ -106,6 +114,7 @@ class Tunings:
                 self._history.program_of(parent),
                 direction=self._search.direction,
                 seed=int(rng.integers(2**32)),
+                entry=self._entry,
             ),
             answers=self._settings.answers,
         )

@@ -1,7 +1,8 @@
 """The numeric constants of a program that may be tuned: where they stand and what they are.
 
 Positions, axes and slices are structure and no constants: a whole number beside a bracket of an
-index, or behind ``axis=``. Neither is anything outside the evolve blocks.
+index, or behind ``axis=``. Neither is anything outside the evolve blocks, or in a function that
+nothing reaches.
 
 Does not cover which values are tried: ``tuner.py``.
 """
@@ -9,8 +10,10 @@ Does not cover which values are tried: ``tuner.py``.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.syntax import parse
 from engine.syntax.blocks import PLAIN, File, outline
 from engine.syntax.plain import TextToken, tokens_of
+from engine.syntax.reach import unreached_spans
 
 _SEPARATORS = str.maketrans("", "", "_'")
 _SUFFIXES = "uUlLfF"
@@ -36,10 +39,17 @@ class Constant:
     value: int | float
 
 
-def constants_of(program: str) -> tuple[Constant, ...]:
-    """Return the constants of a program, in the order of its files and their texts."""
+def constants_of(program: str, *, entry: str | None = None) -> tuple[Constant, ...]:
+    """Return the constants of a program, in the order of its files and their texts.
+
+    Args:
+        program: its text.
+        entry: the function that is called; None where that is not known.
+    """
     return tuple(
-        constant for file in outline(program).open_files for constant in _constants_in(file)
+        constant
+        for file in outline(program).open_files
+        for constant in _constants_in(file, unreached=_unreached(file, entry))
     )
 
 
@@ -66,7 +76,12 @@ def with_values(program: str, constants: Sequence[Constant], values: Sequence[in
     return whole.with_texts(changed).text
 
 
-def _constants_in(file: File) -> list[Constant]:
+def _unreached(file: File, entry: str | None) -> Sequence[tuple[int, int]]:
+    tree = None if file.name != PLAIN or entry is None else parse(file.text)
+    return () if tree is None else unreached_spans(file.text, tree, entry=entry or "")
+
+
+def _constants_in(file: File, *, unreached: Sequence[tuple[int, int]]) -> list[Constant]:
     name = "program.py" if file.name == PLAIN else file.name
     tokens = [*tokens_of(name, file.text)]
     nothing = TextToken(text="", start=0, is_number=False)
@@ -74,7 +89,7 @@ def _constants_in(file: File) -> list[Constant]:
     found = []
     for index, token in enumerate(tokens):
         value = _value(token)
-        if value is None or not _is_open(token, file.spans):
+        if value is None or not _is_in(token, file.spans) or _is_in(token, unreached):
             continue
         earlier, before, _, after = around[index : index + 4]
         is_cut = after.start == token.start + len(token.text) and after.text[:1].isalpha()
@@ -107,7 +122,7 @@ def _value(token: TextToken) -> int | float | None:
         return None
 
 
-def _is_open(token: TextToken, spans: Sequence[tuple[int, int]]) -> bool:
+def _is_in(token: TextToken, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= token.start < end for start, end in spans)
 
 

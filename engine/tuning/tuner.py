@@ -51,20 +51,23 @@ class Tuner:
     signs; of a whole number, in units of a quarter of it, or of 1.
     """
 
-    def __init__(self, program: str, *, direction: Direction, seed: int) -> None:
+    def __init__(
+        self, program: str, *, direction: Direction, seed: int, entry: str | None = None
+    ) -> None:
         """Begin at a program.
 
         Args:
             program: whose constants are to be tuned.
             direction: of the scores.
             seed: of all chance.
+            entry: the function that is called; None where that is not known.
 
         Raises:
             ValueError: it has no constants.
         """
         self._program = program
         self._direction = direction
-        self.constants: Sequence[Constant] = constants_of(program)[:MOST_CONSTANTS]
+        self.constants: Sequence[Constant] = constants_of(program, entry=entry)[:MOST_CONSTANTS]
         if not self.constants:
             raise ValueError("the program has no constant to tune")
         units = np.array([_unit(each.value) for each in self.constants])

@@ -10,6 +10,14 @@ def values_of(program: str) -> list[int | float]:
     return [each.value for each in constants_of(program)]
 
 
+def test_what_nothing_reaches_is_not_tuned() -> None:
+    called = "def run():\n    return 1.5 * used()\n\ndef used():\n    return 2.5\n"
+    program = f"{called}\ndef g():\n    return 3.5\n"
+    assert [each.value for each in constants_of(program, entry="run")] == [1.5, 2.5]
+    assert [each.value for each in constants_of(program, entry="g")] == [3.5]
+    assert [each.value for each in constants_of(program)] == [1.5, 2.5, 3.5]
+
+
 def test_numbers_with_their_signs() -> None:
     program = "def f(x):\n    return -0.5 * x ** 2 + 1_000 - 3e-2\n"
     assert values_of(program) == [-0.5, 2, 1000, 0.03]
