@@ -20,7 +20,7 @@ from engine.parts import Parts
 from engine.pool import read_pool
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
-from engine.store import DATABASE, Event, EventLog, RunHistory, create_log
+from engine.store import Event, EventLog, RunHistory, create_run
 from engine.syntax.workers import SyntaxWorkers
 from engine.timeline import TIMELINE
 
@@ -73,8 +73,8 @@ def temporary_run(
     reading = read_pool(sources, problem=problem, most_of_run=most)
     events = known or [begun_session(0, problem), *first_events(settings, parts, reading)]
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        create_log(folder / DATABASE, events)
+        folder = Path(name) / "run"
+        create_run(folder, write_config=lambda path: None, events=events)
         with EventLog(folder, session=0) as log:
             run = Run(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
             # Drained, because the pool is the next run's too.

@@ -66,6 +66,7 @@ _TEXT_KEYS = (
     "data",
     "metric",
     "runs",
+    "store",
     "name",
 )
 

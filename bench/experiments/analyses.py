@@ -31,7 +31,7 @@ from engine.report.analysis.ranks import ranks
 from engine.report.analysis.top_m import ALL, top_m
 from engine.report.figures.figure import WIDTH, Figure
 from engine.report.summary import write_whole
-from engine.store.log import DATABASE
+from engine.store import is_run
 
 DEFAULTS = {"name": "", "runs": "", "results": "bench/results/analyses", "to": "docs"}
 _SHOWN = 8  # widths with the most children, which is what a figure has room for
@@ -55,7 +55,7 @@ def read_problems(pattern: str) -> dict[str, tuple[RunRecord, ...]]:
     """
     path = Path(pattern)
     matching = path.iterdir() if path.is_dir() else path.parent.glob(path.name)
-    folders = sorted(each for each in matching if (each / DATABASE).exists())
+    folders = sorted(each for each in matching if is_run(each))
     if not folders:
         raise UserError(f"runs={pattern!r} matches no run's folder")
     by_problem: dict[str, list[Path]] = {}

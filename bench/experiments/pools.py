@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.options import number, read_options
 from engine.core import UserError
 from engine.pool.runs import export
-from engine.store.log import DATABASE
+from engine.store.sqlite import DATABASE
 
 DEFAULTS = {"out": "runs/experiments", "top": "60", "each": "12"}
 POOLS = ("full", "bottom80")

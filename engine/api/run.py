@@ -39,7 +39,15 @@ from engine.pool import read_pool
 from engine.problem import keep_problem
 from engine.settings import RunSettings
 from engine.steering import Steering
-from engine.store import Event, EventLog, RunHistory, Verdict, create_run, replay
+from engine.store import (
+    Event,
+    EventLog,
+    RunHistory,
+    Verdict,
+    check_server,
+    create_run,
+    replay,
+)
 from engine.timeline import TIMELINE, Timeline
 
 KEPT = "problem"
@@ -129,6 +137,7 @@ class Run:
             settings = replace(settings, problem=str(kept))
         archive_features(settings, problem)  # before anything is started
         key_of(settings.advisor)
+        check_server(settings.store, name=folder.name)
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem, load=load) as parts:
@@ -141,7 +150,7 @@ class Run:
                 if is_value:
                     keep_problem(problem, path.parent / KEPT / problem.name)
 
-            create_run(folder, write_config=write, events=events)
+            create_run(folder, write_config=write, events=events, url=settings.store)
             with EventLog(folder, session=0) as log:
                 run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
                 with closing(run):

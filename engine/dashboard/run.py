@@ -21,7 +21,17 @@ from engine.report.analysis import GrowingRun, growing_run
 from engine.report.page.text import cut, shown
 from engine.report.tables import overview
 from engine.steering import is_paused
-from engine.store import DATABASE, Call, Child, Recorded, Verdict, is_held, read_event, read_log
+from engine.store import (
+    Call,
+    Child,
+    Recorded,
+    Verdict,
+    identity,
+    is_held,
+    read_event,
+    read_log,
+    stamp,
+)
 
 _STRIDE = 64  # events between two looks at the clock
 _LONGEST = 100_000  # characters of a program that are shown
@@ -108,7 +118,7 @@ class WatchedRun:
         return {**row, "text": lacking if text is None else shown(cut(text, _LONGEST))}
 
     def _read(self, deadline: float) -> None:
-        file = (self.folder / DATABASE).stat().st_ino
+        file = identity(self.folder)
         if self.growing is None or file != self._file:  # or else a run that took its place
             self.growing, self._file = growing_run(self.folder), file
         growing, before = self.growing, self.growing.history.events
@@ -131,7 +141,7 @@ class WatchedRun:
 
     def _stamp(self) -> tuple[object, ...]:
         """Return what changes whenever the log does."""
-        return tuple(map(_size, (self.folder / DATABASE, self.folder / f"{DATABASE}-wal")))
+        return stamp(self.folder)
 
     def _state(self) -> str:
         if self.error:
@@ -151,14 +161,6 @@ class WatchedRun:
             return summary["ended_by"] is not None
         except (OSError, ValueError, KeyError, TypeError):
             return False
-
-
-def _size(path: Path) -> object:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _lightened(recorded: Recorded) -> Recorded:

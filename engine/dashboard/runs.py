@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.core import UserError
 from engine.dashboard.run import WatchedRun
 from engine.dashboard.snapshot import Snapshot, snapshot_of
-from engine.store import DATABASE
+from engine.store import is_run
 
 _PAUSE = 1.0  # seconds between two refreshes
 _SHORT_PAUSE = 0.1  # the same, as long as there are logs to read for the first time
@@ -35,7 +35,7 @@ class WatchedRuns:
         """
         if not folder.is_dir():
             raise UserError(f"{folder} is no folder; give the one that runs lie in, such as runs/")
-        if (folder / DATABASE).is_file():
+        if is_run(folder):
             raise UserError(f"{folder} is a run; give the folder that it lies in: {folder.parent}")
         self.folder = folder
         self.seconds = 0.0
@@ -105,7 +105,7 @@ def _found(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield runs by name; a folder that is being made begins with a dot."""
     count = 0
     for outer in _folders(folder):
-        inner = [outer] if _is_run(outer) else [each for each in _folders(outer) if _is_run(each)]
+        inner = [outer] if is_run(outer) else [each for each in _folders(outer) if is_run(each)]
         for each in inner:
             if (count := count + 1) > _MOST:
                 return
@@ -121,7 +121,3 @@ def _folders(folder: Path) -> list[Path]:
         )
     except OSError:  # it may be gone by now
         return []
-
-
-def _is_run(folder: Path) -> bool:
-    return (folder / DATABASE).is_file()

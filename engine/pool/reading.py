@@ -19,7 +19,7 @@ from pathlib import Path
 from engine.core import Problem, Program, UserError
 from engine.core.bundle import is_bundle
 from engine.pool.runs import read_run
-from engine.store.log import DATABASE
+from engine.store import is_run
 from engine.syntax import read
 from engine.syntax.blocks import keeps_fixed
 
@@ -88,7 +88,7 @@ def _found(
     label: str, folder: Path, problem: Problem, most_of_run: int
 ) -> Iterator[tuple[str, str | Path | UserError]]:
     """Yield the name of each program in a folder, and its text or its file; or what is wrong."""
-    if (folder / DATABASE).exists():
+    if is_run(folder):
         try:
             best = read_run(folder, problem=problem).best[:most_of_run]
         except UserError as error:

@@ -39,6 +39,8 @@ class RunSettings(Section):
         runs: folder under which each run has its own.
         name: the name of the run's folder, one part of a path; None for a name made of problem,
             model, seed and time.
+        store: the server that has the run's events, as in ``postgresql://user@host/database``; None
+            for a file in the run's folder.
         seed: from which all random choices of the run derive.
     """
 
@@ -62,6 +64,7 @@ class RunSettings(Section):
     guidance: GuidanceSettings = GuidanceSettings()
     runs: Text
     name: str | None
+    store: Text | None = None
     seed: Whole = Field(ge=0, lt=2**63)
 
     @model_validator(mode="after")

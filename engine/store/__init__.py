@@ -5,12 +5,6 @@ from engine.store.folder import create_run, whole_folder
 from engine.store.guidance import GuidanceRecord, TriedGuidance
 from engine.store.history import RunHistory, follow, replay
 from engine.store.ideas import Experiment, IdeaRepository, Outcome, TriedIdea
-from engine.store.log import (
-    DATABASE,
-    EventLog,
-    Recorded,
-    create_log,
-    is_held,
-    read_event,
-    read_log,
-)
+from engine.store.lock import is_held
+from engine.store.log import EventLog, Recorded, read_event, read_log
+from engine.store.places import check_server, identity, is_run, stamp

@@ -1,18 +1,19 @@
 """The folder of a run; it appears whole or not at all, as others may.
 
-A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the event log),
-``timeline.json`` (who was busy when) and, when it ends, ``summary.json`` and ``best.py``.
+A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the event log, or
+``run.url``, which says where that is), ``timeline.json`` (who was busy when) and, when it ends,
+``summary.json`` and ``best.py``.
 """
 
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine.core import Event, UserError
-from engine.store.log import DATABASE, create_log
+from engine.store.log import first_rows
+from engine.store.places import new_database
 
 
 @contextmanager
@@ -33,14 +34,18 @@ def whole_folder(folder: Path, *, advice: str) -> Iterator[Path]:
         partial.chmod(0o755)
         yield partial
         partial.rename(folder)
-    except (OSError, sqlite3.Error) as error:  # SQLite has its own error for a full disk
+    except OSError as error:
         raise UserError(f"{folder} can't be made: {error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def create_run(
-    folder: Path, *, write_config: Callable[[Path], None], events: Iterable[Event]
+    folder: Path,
+    *,
+    write_config: Callable[[Path], None],
+    events: Iterable[Event],
+    url: str | None = None,
 ) -> None:
     """Make the folder of a run, with its settings and its first events.
 
@@ -48,10 +53,14 @@ def create_run(
         folder: must not exist; its parents are made.
         write_config: writes the settings to the path that it is given.
         events: the first session's.
+        url: of the server that is to have the events; None for a file in the folder.
 
     Raises:
-        UserError: the folder exists or can't be written.
+        UserError: the folder exists or can't be written, or the server can't be asked.
     """
-    with whole_folder(folder, advice="set runs=FOLDER") as partial:
+    with (
+        new_database(first_rows(events), name=folder.name, url=url) as put,
+        whole_folder(folder, advice="set runs=FOLDER") as partial,
+    ):
         write_config(partial / "config.yaml")
-        create_log(partial / DATABASE, events)
+        put(partial)

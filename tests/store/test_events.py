@@ -26,7 +26,7 @@ from engine.core import (
     SwitchedOff,
 )
 from engine.store import Call, Child, Event, GivenUp, Hint, Session, Verdict
-from engine.store.log import decode, encode
+from engine.store.form import decode, encode
 
 # A lone surrogate can't come from a tokenizer or from a process's output, so none is tried.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

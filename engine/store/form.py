@@ -1,0 +1,60 @@
+"""The form of events in a log: a JSON object for each.
+
+Covers: writing an event's fields and reading them back, to the last digit. Does not cover where
+the texts lie: ``log.py``.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import cast, get_args
+
+import msgspec
+
+from engine.core import Event, Verdict
+
+_KINDS: Mapping[str, type[Event]] = {kind.KIND: kind for kind in get_args(Event)}
+
+
+def encode(event: Event) -> str:
+    """Return the event's fields as a JSON object; numbers keep all their digits.
+
+    A metric that isn't finite becomes text, because JSON has no such numbers.
+
+    Raises:
+        ValueError: a score isn't finite.
+    """
+    if isinstance(event, Verdict):
+        event = _with_metrics_as_text(event)
+    return msgspec.json.encode(event).decode()
+
+
+def decode(kind: str, body: str) -> Event:
+    """Return the event written by `encode`.
+
+    Raises:
+        KeyError, ValueError: there is no such kind of event, or it has other fields.
+    """
+    of_kind, fields = _KINDS[kind], msgspec.json.decode(body)
+    # A verdict's metrics may be numbers as text.
+    event = msgspec.convert(fields, of_kind, strict=of_kind is not Verdict)
+    if _names(fields) != _names(msgspec.to_builtins(event)):  # msgspec passes over what it lacks
+        raise ValueError(f"a body of kind {kind!r} lacks fields, or has others")
+    return event
+
+
+def _names(value: object) -> object:
+    """Return the names of an object's fields, and of those of the objects in it."""
+    return {name: _names(v) for name, v in value.items()} if isinstance(value, dict) else None
+
+
+def _with_metrics_as_text(verdict: Verdict) -> Verdict:
+    """Replace the metrics that are not finite by their names: ``inf``, ``-inf`` and ``nan``."""
+    evaluation = verdict.evaluation
+    if evaluation.score is not None and not math.isfinite(evaluation.score):
+        raise ValueError(f"JSON has no number for the score {evaluation.score}")
+    odd = {name: str(each) for name, each in evaluation.metrics.items() if not math.isfinite(each)}
+    if not odd:
+        return verdict
+    metrics = cast(Mapping[str, float], {**evaluation.metrics, **odd})
+    return dataclasses.replace(verdict, evaluation=dataclasses.replace(evaluation, metrics=metrics))

@@ -1,0 +1,379 @@
+"""A run's events in a schema of a PostgreSQL server.
+
+One process writes: it has an advisory lock, and rows have numbers, so that a process which was cut
+off and comes back finds its next number taken. A server that is away is waited for. Once it is
+back, a write that was reported as failed may have succeeded, and one that was reported as done may
+be lost with the server's last moments (``synchronous_commit=off``, a restored copy). So the writer
+keeps its last `KEPT` rows, compares numbers, and sends again what is missing: the store and the
+run agree, or the run ends with an error.
+"""
+
+import hashlib
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain, repeat
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    NullPool,
+    RowMapping,
+    create_engine,
+    exc,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.schema import CreateSchema, DropSchema
+
+from engine.core import UserError
+from engine.store.database import (
+    EVENTS,
+    METADATA,
+    SCHEMA_VERSION,
+    Row,
+    body_of,
+    last_row,
+    rows_after,
+)
+
+KEPT = 20_000
+"""Rows that a writer has at hand, in case the server has lost them."""
+_PAUSES = (0.1, 0.2, 0.5, 1.0)
+"""Seconds between the first attempts to reach a server that is away."""
+_PAUSE = 2.0  # between all later ones
+_SAID_EVERY = 30.0  # seconds
+_LONGEST_NAME = 63  # bytes of a name that PostgreSQL keeps
+_CUT_OFF = 20  # seconds after which either side gives up a connection that nothing comes through
+_SERVER = {
+    "tcp_keepalives_idle": 5,
+    "tcp_keepalives_interval": 5,
+    "tcp_keepalives_count": 3,
+    "tcp_user_timeout": 1000 * _CUT_OFF,
+}
+_CLIENT = {
+    "connect_timeout": 10,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 1000 * _CUT_OFF,
+    "options": " ".join(f"-c {name}={value}" for name, value in _SERVER.items()),
+}
+_AWAY = (exc.OperationalError, exc.InterfaceError, exc.InternalError)
+_log = logging.getLogger("brood")
+
+
+class _Busy(Exception):
+    """The lock is not free: the server may not have noticed yet that this writer was cut off."""
+
+
+class PostgresDatabase:
+    """See `Database`."""
+
+    def __init__(self, url: str, *, schema: str, reads_only: bool = False) -> None:
+        """Connect.
+
+        Args:
+            url: of the server's database.
+            schema: of the run.
+            reads_only: whether others may write.
+
+        Raises:
+            UserError: the server can't be reached, has no such run, or another process writes it.
+        """
+        self._url, self._schema = url, schema
+        self._engine = _engine(url, schema=schema)
+        self._connection: Connection | None = None
+        self._recent: deque[Row] = deque(maxlen=KEPT)
+        self._written = 0  # number of the last row that is known to be there
+        try:
+            with self._engine.connect() as connection:
+                _check_schema(connection, self.name)
+                self._written = connection.execute(last_row()).one()[0]
+            if not reads_only:
+                self._connection = self._first_connected()
+        except exc.DBAPIError as error:
+            self.close()
+            raise UserError(f"{self.name} can't be opened: {_line(error)}") from error
+        except _Busy:
+            self.close()
+            raise UserError(
+                f"another process works on {self.name}; wait for it or stop it"
+            ) from None
+        except UserError:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """See `Database.name`."""
+        return f"{self._url}#{self._schema}"
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """See `Database.write`; waits as long as the server is away."""
+        pauses, said, since = chain(_PAUSES, repeat(_PAUSE)), float("-inf"), time.monotonic()
+        while True:
+            try:
+                if self._connection is None:
+                    self._connection = self._connected()
+                self._write(self._connection, rows)
+                break
+            except (*_AWAY, _Busy) as error:
+                self._drop()
+                if time.monotonic() - said > _SAID_EVERY:
+                    said = time.monotonic()
+                    _log.warning("waiting for %s: %s", self.name, _line(error))
+                time.sleep(next(pauses))
+        if said > 0:
+            _log.warning("%s is back after %.0f s", self.name, time.monotonic() - since)
+        self._recent.extend(rows)
+        self._written = rows[-1]["seq"]
+
+    def rows(self, *, after: int = 0) -> Iterator[RowMapping]:
+        """See `Database.rows`."""
+        with self._reading() as connection:
+            found = connection.execution_options(yield_per=1000).execute(rows_after(after))
+            yield from found.mappings()
+
+    def body(self, kind: str, subject: str) -> str | None:
+        """See `Database.body`."""
+        with self._reading() as connection:
+            found: str | None = connection.execute(body_of(kind, subject)).scalar()
+            return found
+
+    def last(self) -> tuple[int, int]:
+        """See `Database.last`."""
+        with self._reading() as connection:
+            seq, session = connection.execute(last_row()).one()
+            return seq, session
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        self._drop()
+        self._engine.dispose()
+
+    def _first_connected(self) -> Connection:
+        for pause in _PAUSES:  # the server may still be ending the connection of a killed process
+            with suppress(_Busy):
+                return self._connected()
+            time.sleep(pause)
+        return self._connected()
+
+    def _connected(self) -> Connection:
+        """Return a connection that has the lock, to a server that has all rows written so far."""
+        connection = self._engine.connect()
+        try:
+            free = connection.execute(
+                select(func.pg_try_advisory_lock(_key(self._schema)))
+            ).scalar()
+            connection.commit()  # the lock belongs to the connection
+            if not free:
+                raise _Busy(f"another connection works on {self._schema}")
+            self._catch_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _catch_up(self, connection: Connection) -> None:
+        """Send again what the server has lost."""
+        with connection.begin():
+            there = connection.execute(last_row()).one()[0]
+            common = min(there, self._written)
+            ours = [row for row in self._recent if row["seq"] == common]
+            if ours and _stored(connection, since=common, until=common) != ours:
+                raise self._is_anothers()
+            lost = [row for row in self._recent if row["seq"] > there]
+            if len(lost) < self._written - there:
+                raise UserError(
+                    f"{self.name} ends with event {there} and had {self._written}, of which the "
+                    f"last {len(lost)} are at hand here; restore a later copy of the database"
+                )
+            if lost:
+                connection.execute(insert(EVENTS), lost)
+        if lost:
+            _log.warning(
+                "%s had lost its last %d events; they are there again", self.name, len(lost)
+            )
+
+    def _write(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Write rows in a transaction, but for those that are there: its end was not heard of."""
+        try:
+            with connection.begin():
+                connection.execute(insert(EVENTS), rows)
+        except exc.IntegrityError as error:
+            with connection.begin():
+                stored = _stored(connection, since=rows[0]["seq"], until=rows[-1]["seq"])
+            if stored == list(rows):
+                return
+            if stored:
+                raise self._is_anothers() from error
+            raise ValueError(f"an event is recorded already: {_line(error)}") from error
+        except exc.DataError as error:
+            raise UserError(f"{self.name} can't be written: {_line(error)}") from error
+
+    def _is_anothers(self) -> UserError:
+        return UserError(
+            f"{self.name} has events that this process did not write: another one has gone on "
+            "with the run; look there for how it stands"
+        )
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(exc.DBAPIError):
+                connection.invalidate()  # closed for good, and with it the lock
+            connection.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Yield a connection of its own: what is read stays as it is while others write."""
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except exc.DBAPIError as error:
+            raise UserError(f"{self.name} can't be read: {_line(error)}") from error
+
+
+def checked_url(url: str) -> URL:
+    """Return the address of a server's database.
+
+    Raises:
+        UserError: it is none, or has a password in it.
+    """
+    must = f"store is {url!r}; it must be like postgresql://user@host:5432/database"
+    try:
+        found = make_url(url)
+    except exc.ArgumentError as error:
+        raise UserError(must) from error
+    if found.drivername != "postgresql" or not found.database or "#" in url:
+        raise UserError(must)
+    if found.password is not None:
+        raise UserError(
+            "store has a password in it, which a run's folder would keep; "
+            "give it in the file that PGPASSFILE names"
+        )
+    return found.set(drivername="postgresql+psycopg")
+
+
+def schema_of(name: str) -> str:
+    """Return the schema of a new run, by its name; PostgreSQL cuts off longer ones."""
+    data = name.encode()
+    if len(data) <= _LONGEST_NAME:
+        return name
+    return f"{data[:40].decode(errors='ignore')}-{hashlib.sha256(data).hexdigest()[:16]}"
+
+
+def create_postgres(url: str, *, schema: str, rows: Iterable[Row]) -> None:
+    """Make a run's schema, with its first rows.
+
+    Raises:
+        UserError: the server can't be asked, or has a run of this name.
+        ValueError: two events have one kind and subject.
+    """
+    engine = _engine(url, schema=schema)
+    try:
+        with engine.begin() as connection:
+            connection.execute(CreateSchema(schema))
+            METADATA.create_all(connection, checkfirst=False)
+            quoted = connection.dialect.identifier_preparer.quote(schema)
+            connection.exec_driver_sql(f"COMMENT ON SCHEMA {quoted} IS '{_comment()}'")
+            connection.execute(insert(EVENTS), list(rows))
+    except exc.IntegrityError as error:
+        raise ValueError(f"an event is recorded already: {_line(error)}") from error
+    except exc.ProgrammingError as error:
+        raise UserError(
+            f"{url}#{schema} can't be made: {_line(error)}; give another name=, or drop that schema"
+        ) from error
+    except exc.DBAPIError as error:
+        raise UserError(f"{url} can't be written: {_line(error)}") from error
+    finally:
+        engine.dispose()
+
+
+def check_free(url: str, *, schema: str) -> None:
+    """Check that a server can be asked and has no schema of this name.
+
+    Raises:
+        UserError: it can't, or it has.
+    """
+    engine = _engine(url, schema=schema)
+    try:
+        with engine.connect() as connection:
+            is_taken = inspect(connection).has_schema(schema)
+    except exc.DBAPIError as error:
+        raise UserError(
+            f"the server of store={url} can't be asked: {_line(error)}; mend that, or leave "
+            "store= away"
+        ) from error
+    finally:
+        engine.dispose()
+    if is_taken:
+        raise UserError(f"{url} has a schema {schema!r}; give another name=, or drop it")
+
+
+def drop_postgres(url: str, *, schema: str) -> None:
+    """Remove a run's schema.
+
+    Raises:
+        UserError: the server can't be asked.
+    """
+    engine = _engine(url, schema=schema)
+    try:
+        with engine.begin() as connection:
+            connection.execute(DropSchema(schema, cascade=True, if_exists=True))
+    except exc.DBAPIError as error:
+        raise UserError(f"{url}#{schema} can't be removed: {_line(error)}") from error
+    finally:
+        engine.dispose()
+
+
+def _engine(url: str, *, schema: str) -> Engine:
+    return create_engine(
+        checked_url(url),
+        poolclass=NullPool,
+        connect_args=_CLIENT,
+    ).execution_options(schema_translate_map={None: schema})
+
+
+def _check_schema(connection: Connection, name: str) -> None:
+    _, _, schema = name.rpartition("#")
+    found = connection.execute(
+        text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name"),
+        {"name": schema},
+    ).scalar()
+    if found is None or not found.startswith("brood "):
+        raise UserError(f"{name} is not the log of a run")
+    if found != _comment():
+        raise UserError(
+            f"{name} has schema {found.removeprefix('brood ')}, and this version reads "
+            f"{SCHEMA_VERSION}; resume the run with the version that began it"
+        )
+
+
+def _comment() -> str:
+    """Return what marks a schema as a run's."""
+    return f"brood {SCHEMA_VERSION}"
+
+
+def _key(schema: str) -> int:
+    """Return the number of a run's advisory lock."""
+    return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:8], "big", signed=True)
+
+
+def _stored(connection: Connection, *, since: int, until: int) -> list[Row]:
+    within = select(EVENTS).where(EVENTS.c.seq.between(since, until)).order_by(EVENTS.c.seq)
+    return [dict(row) for row in connection.execute(within).mappings()]
+
+
+def _line(error: BaseException) -> str:
+    """Return the first line of what went wrong."""
+    words = str(error.orig if isinstance(error, exc.DBAPIError) else error)
+    return words.strip().partition("\n")[0]
