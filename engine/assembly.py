@@ -17,7 +17,7 @@ from engine.core import Problem
 from engine.evaluation import Cascade
 from engine.fill import Filler
 from engine.guidance import GuidedRequests
-from engine.inference import Decoder, Model, most_at_once
+from engine.inference import Decoding, Model, most_at_once
 from engine.learning import (
     ADAPTERS,
     Learner,
@@ -39,7 +39,7 @@ from engine.tactics import TacticalRequests
 from engine.timeline import Timeline
 
 
-def evolve(
+def loop_of(
     *,
     settings: RunSettings,
     restored: Restored,
@@ -47,6 +47,7 @@ def evolve(
     commit: Callable[[], None],
     operators: Mapping[str, Operator],
     model: Model,
+    decoder: Decoding,
     syntax: Executor,
     evaluator: Cascade,
     stopped: Callable[[], bool],
@@ -54,10 +55,10 @@ def evolve(
     bell: threading.Event,
     steering: Steering | None = None,
     filler: Filler | None = None,
-    serve: Callable[[Decoder], object] | None = None,
     drains: bool = False,
-) -> None:
-    """Run the loop until the budget is spent or the user asks for an end.
+    calls: Callable[..., Calls] | None = None,
+) -> Loop:
+    """Return the loop of a run that goes on from where its log ends.
 
     Args:
         settings: the run's.
@@ -65,16 +66,17 @@ def evolve(
         record: appends an event to the log and folds it into the state.
         commit: brings what was recorded to disk.
         operators: by name.
-        model: the language model; nobody else steps it while the loop runs.
+        model: the language model.
+        decoder: steps it.
         syntax: processes that parse what the model answers.
         evaluator: runs and scores candidates; has been told everything that is recorded.
         stopped: whether the user asked for an end.
-        timeline: records what the model does and waits for.
-        bell: rings when the evaluator has a verdict; the decoder rings it too.
+        timeline: records what the model waits for.
+        bell: rings when the evaluator has a verdict, or the model a child.
         steering: what others ask for meanwhile; None where nobody can.
         filler: keeps idle evaluators busy; None where they wait.
-        serve: called with the decoder, to which a learner hands its adapters; None without one.
         drains: see `engine.Run.evolve`.
+        calls: makes the calls, as `Calls` does; None for those of the settings.
     """
     state, pipeline, novelty = restored.state, settings.pipeline, settings.search.novelty
     pressure = BackPressure(
@@ -83,54 +85,51 @@ def evolve(
         workers=settings.evaluation.workers,
     )
     allowance = Allowance(settings.budget, state.history)
-    with Decoder(model=model, timeline=timeline, notify=bell.set) as decoder:
-        if serve is not None:
-            serve(decoder)
-        requests = _kind_of_requests(settings, state.search)(
-            settings=settings,
-            history=state.history,
-            operators=operators,
-            block_size=model.block_size,
-            decoder=decoder,
-            syntax=syntax,
-            timeline=timeline,
-            notify=bell.set,
-        )
-        reader = Reader(
-            search=state.search,
-            tokenizer=model,
-            longest_parent=min(each.longest_parent for each in operators.values()),
-            novelty=None if novelty is None else novelty.make(),
-        )
-        kind: Callable[..., Calls] = Calls
-        if pipeline.overlap and pipeline.speculate:
-            kind = partial(SpeculativeCalls, settings=settings, reader=reader, allowance=allowance)
-        calls = kind(
-            state=state,
-            record=record,
-            requests=requests,
-            pressure=pressure,
-            overlap=pipeline.overlap,
-        )
-        calls.begin_again(restored.unfinished)
-        Loop(
-            state=state,
-            record=record,
-            commit=commit,
-            calls=calls,
-            reader=reader,
-            evaluator=evaluator,
-            allowance=allowance,
-            stopped=stopped,
-            watch=LoadWatch(
-                pressure=pressure, load=model.load, requests=requests, history=state.history
-            ),
-            timeline=timeline,
-            bell=bell,
-            steering=steering or Steering(),
-            filler=filler,
-            drains=drains,
-        ).run()
+    requests = _kind_of_requests(settings, state.search)(
+        settings=settings,
+        history=state.history,
+        operators=operators,
+        block_size=model.block_size,
+        decoder=decoder,
+        syntax=syntax,
+        timeline=timeline,
+        notify=bell.set,
+    )
+    reader = Reader(
+        search=state.search,
+        tokenizer=model,
+        longest_parent=min(each.longest_parent for each in operators.values()),
+        novelty=None if novelty is None else novelty.make(),
+    )
+    kind = calls or Calls
+    if calls is None and pipeline.overlap and pipeline.speculate:
+        kind = partial(SpeculativeCalls, settings=settings, reader=reader, allowance=allowance)
+    made = kind(
+        state=state,
+        record=record,
+        requests=requests,
+        pressure=pressure,
+        overlap=pipeline.overlap,
+    )
+    made.begin_again(restored.unfinished)
+    return Loop(
+        state=state,
+        record=record,
+        commit=commit,
+        calls=made,
+        reader=reader,
+        evaluator=evaluator,
+        allowance=allowance,
+        stopped=stopped,
+        watch=LoadWatch(
+            pressure=pressure, load=model.load, requests=requests, history=state.history
+        ),
+        timeline=timeline,
+        bell=bell,
+        steering=steering or Steering(),
+        filler=filler,
+        drains=drains,
+    )
 
 
 def _kind_of_requests(settings: RunSettings, search: Search) -> Callable[..., Requests]:

@@ -71,8 +71,8 @@ class Loop:
 
     def run(self) -> None:
         """Go on until the budget is spent or the user asks for an end."""
-        self.admitted = [*self.state.history.pending.values()]
-        while self._turn():
+        self.begin()
+        while self.turn():
             if self.stands:
                 self._wait_off_the_clock()
                 continue
@@ -82,13 +82,17 @@ class Loop:
             self.bell.clear()
         self.timeline.model.end()
 
+    def begin(self) -> None:
+        """Take up the candidates that are recorded and have no verdict."""
+        self.admitted = [*self.state.history.pending.values()]
+
     @property
     def stands(self) -> bool:
         """Whether the run is paused, and all that was under way has ended."""
         is_idle = not self.calls.in_flight and not self.evaluator.in_flight
         return self.steering.is_paused and is_idle and not self.allowance.is_spent
 
-    def _turn(self) -> bool:
+    def turn(self) -> bool:
         """Do what can be done now; return whether there is something to wait for."""
         for text in self.steering.hints():
             self.record(Hint(number=len(self.state.history.hints), text=text))
@@ -114,7 +118,11 @@ class Loop:
             self.filler.send()
         self.watch.look(candidates=self.evaluator.in_flight)
         is_cut_short = not self.drains and (stopped or self.allowance.is_late)
-        is_open = self.calls.in_flight or (self.evaluator.in_flight and not is_cut_short)
+        is_open = (
+            self.calls.in_flight
+            or self.calls.waits
+            or (self.evaluator.in_flight and not is_cut_short)
+        )
         return bool(is_open) or (self.stands and not stopped)
 
     def _wait_off_the_clock(self) -> None:

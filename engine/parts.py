@@ -17,10 +17,12 @@ from pathlib import Path
 
 from engine.advisor import advised
 from engine.core import Problem
-from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool, rehearsed
+from engine.evaluation import Evaluators, evaluator_cores, model_cores, open_pool, rehearsed
 from engine.fill import IdleEvaluators, open_idle
 from engine.guidance import guided
 from engine.inference import (
+    Decoder,
+    Decoding,
     KVServer,
     LanguageModel,
     Model,
@@ -43,8 +45,11 @@ from engine.prompts import OPERATORS, Operator, make_operators
 from engine.search.features import dimensions
 from engine.settings import RunSettings
 from engine.syntax.workers import CORES_EACH, SyntaxWorkers
+from engine.timeline import Timeline
 
 _log = logging.getLogger("brood")
+OpenDecoder = Callable[[], AbstractContextManager[Decoding]]
+"""Opens a decoder, which is somebody else's, for a run."""
 
 
 @dataclass(kw_only=True)
@@ -59,19 +64,34 @@ class Parts:
         cores: the evaluators'.
         idle_evaluators: run and score fills where nothing else wants their cores; None where
             nothing fills.
+        decoding: opens the decoder of a run; None for one that is the run's alone.
     """
 
     problem: Problem
-    evaluators: EvaluatorPool
+    evaluators: Evaluators
     syntax: Executor
     load: Callable[[], Model]
     cores: tuple[int, ...]
     idle_evaluators: IdleEvaluators | None = None
+    decoding: OpenDecoder | None = None
 
     @cached_property
     def model(self) -> Model:
         """The language model."""
         return self.load()
+
+    def decoder(
+        self, *, timeline: Timeline, notify: Callable[[], object]
+    ) -> AbstractContextManager[Decoding]:
+        """Return what decodes for a run while it is held.
+
+        Args:
+            timeline: records the model's steps.
+            notify: called, in another thread, when a child is there.
+        """
+        if self.decoding is not None:
+            return self.decoding()
+        return Decoder(model=self.model, timeline=timeline, notify=notify)
 
     def operators(self, settings: RunSettings) -> Mapping[str, Operator]:
         """Return the operators of a run's mix, by name."""

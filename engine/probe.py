@@ -31,7 +31,7 @@ import numpy as np
 from engine import config
 from engine.arguments import Arguments, execute
 from engine.core import Candidate, Evaluation, Problem, Program, Prompt, Proposal, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import Evaluators
 from engine.inference import Model
 from engine.learning import ADAPTERS
 from engine.parts import Parts, open_parts, read_problem
@@ -234,7 +234,7 @@ def _answers(
 
 def _counts(
     problem: Problem,
-    evaluators: EvaluatorPool,
+    evaluators: Evaluators,
     frozen: FrozenPrompt,
     programs: Sequence[Program | None],
     *,

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from inline import Inline
+from looping import evolve
 from table_fan import TableFan
 
-from engine.assembly import evolve
 from engine.beginning import archive_features, restore, told_cascade
 from engine.core import (
     INITIAL,

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from inline import Inline
+from looping import evolve
 from table_fan import TableFan
 from words import Words
 
 from engine import config
 from engine.advisor import advised
-from engine.assembly import evolve
 from engine.beginning import restore, told_cascade
 from engine.core import INITIAL, Evaluation, Failure, Generation, Problem
 from engine.guidance import guided

@@ -21,9 +21,9 @@ from engine import config
 from engine.advisor import key_of
 from engine.api.events import Evolution, Tell
 from engine.api.keywords import arguments_of, problem_arguments
-from engine.assembly import evolve, filler_of, learner_of, training
+from engine.api.recorder import Recorder
+from engine.assembly import filler_of, learner_of, loop_of, training
 from engine.beginning import (
-    Restored,
     archive_features,
     begun_session,
     first_events,
@@ -33,8 +33,10 @@ from engine.beginning import (
 from engine.budget import Account
 from engine.core import Problem, UserError
 from engine.inference import Model, find_weights
-from engine.learning import Learner, check_learning
+from engine.learning import check_learning
+from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
+from engine.pipeline import Calls
 from engine.pool import read_pool
 from engine.problem import keep_problem
 from engine.settings import RunSettings
@@ -215,37 +217,93 @@ class Run:
             drains: whether the verdicts that are out when the user asks for an end are waited for;
                 if not, a run that goes on has those candidates evaluated again.
         """
-        parts = self.parts
-        if parts is None or self.is_over:
-            return self.history
-        bell, settings, problem = threading.Event(), self.settings, self.problem
+        if self.parts is not None and not self.is_over:
+            bell = threading.Event()
+            with self.loop(
+                bell=bell, stopped=stopped, watch=watch, tell=tell, drains=drains
+            ) as loop:
+                loop.run()
+        return self.history
+
+    @contextmanager
+    def loop(
+        self,
+        *,
+        bell: threading.Event,
+        stopped: Callable[[], bool] = lambda: False,
+        watch: Watch = _unwatched,
+        tell: Tell = _told_nobody,
+        drains: bool = False,
+        calls: Callable[..., Calls] | None = None,
+    ) -> Iterator[Loop]:
+        """Hold the loop of a run that is not over, and everything that it needs.
+
+        Args:
+            bell: rings when there is something to do.
+            stopped: as for `evolve`, as the others are.
+            watch: likewise.
+            tell: likewise.
+            drains: likewise.
+            calls: see `loop_of`.
+        """
+        parts, settings = self.parts, self.settings
+        assert parts is not None  # or it is over
         with training(  # it starts while the model loads
             settings, parts=parts, history=self.history, folder=self.folder, notify=bell.set
         ) as trainer:
-            restored = restore(settings, problem, list(self.log.events()), parts.model)
+            restored = restore(settings, self.problem, list(self.log.events()), parts.model)
             self.history = restored.state.history
             learner = None
             if trainer is not None:
                 learner = learner_of(
                     settings,
-                    problem=problem,
+                    problem=self.problem,
                     history=self.history,
                     log=self.log,
                     folder=self.folder,
                     trainer=trainer,
                 )
-            self._evolve(
-                parts=parts,
-                restored=restored,
-                learner=learner,
-                bell=bell,
-                stopped=lambda: stopped() or self.steering.is_stopped,
-                watch=watch,
-                tell=tell,
-                drains=drains,
-            )
+            with (
+                Timeline(self.folder / TIMELINE) as timeline,
+                watch(self.history) as update,
+                parts.decoder(timeline=timeline, notify=bell.set) as decoder,
+            ):
+                if learner is not None:
+                    learner.serve(decoder)
+                recorder = Recorder(
+                    log=self.log, state=restored.state, learner=learner, tell=tell, update=update
+                )
+                parts.evaluators.watch(timeline)
+                if parts.idle_evaluators is not None:
+                    parts.idle_evaluators.pool.watch(timeline)
+                parts.evaluators.announce_to(bell.set)
+                if self.log.session > 0:
+                    recorder.record(begun_session(self.log.session, self.problem))
+                    self.log.commit()
+                operators = parts.operators(settings)
+                gc.collect()
+                gc.freeze()  # a model leaves millions of objects: no collection is to walk them
+                yield loop_of(
+                    settings=settings,
+                    restored=restored,
+                    record=recorder.record,
+                    commit=recorder.commit,
+                    operators=operators,
+                    model=parts.model,
+                    decoder=decoder,
+                    syntax=parts.syntax,
+                    evaluator=told_cascade(settings, self.problem, self.history, parts.evaluators),
+                    stopped=lambda: stopped() or self.steering.is_stopped,
+                    timeline=timeline,
+                    bell=bell,
+                    steering=self.steering,
+                    filler=filler_of(
+                        settings, parts=parts, state=restored.state, operators=operators
+                    ),
+                    drains=drains,
+                    calls=calls,
+                )
         self.steering.end()
-        return self.history
 
     def events(self) -> Iterator[Event]:
         """Run the loop in a thread, and yield each event once it is on disk.
@@ -268,66 +326,6 @@ class Run:
         """End the loop that `events` runs, if it still does; idempotent."""
         if self.evolution is not None:
             self.evolution.close()
-
-    def _evolve(
-        self,
-        *,
-        parts: Parts,
-        restored: Restored,
-        learner: Learner | None,
-        bell: threading.Event,
-        stopped: Callable[[], bool],
-        watch: Watch,
-        tell: Tell,
-        drains: bool,
-    ) -> None:
-        state, settings = restored.state, self.settings
-        fresh: list[Event] = []  # not on disk yet
-        cascade = told_cascade(settings, self.problem, state.history, parts.evaluators)
-
-        def record(event: Event) -> None:
-            state.fold(self.log.append(event))
-            fresh.append(event)
-            if learner is not None:
-                learner.fold(event)
-            update()
-
-        def commit() -> None:
-            for step in learner.completed() if learner is not None else ():
-                record(step)
-            self.log.commit()
-            if fresh:
-                tell(tuple(fresh))
-                fresh.clear()
-
-        with Timeline(self.folder / TIMELINE) as timeline, watch(state.history) as update:
-            parts.evaluators.watch(timeline)
-            if parts.idle_evaluators is not None:
-                parts.idle_evaluators.pool.watch(timeline)
-            parts.evaluators.announce_to(bell.set)
-            if self.log.session > 0:
-                record(begun_session(self.log.session, self.problem))
-                self.log.commit()
-            operators = parts.operators(settings)
-            gc.collect()
-            gc.freeze()  # a model leaves millions of objects, which no collection is to walk again
-            evolve(
-                settings=settings,
-                restored=restored,
-                record=record,
-                commit=commit,
-                operators=operators,
-                model=parts.model,
-                syntax=parts.syntax,
-                evaluator=cascade,
-                stopped=stopped,
-                timeline=timeline,
-                bell=bell,
-                steering=self.steering,
-                filler=filler_of(settings, parts=parts, state=state, operators=operators),
-                serve=None if learner is None else learner.serve,
-                drains=drains,
-            )
 
 
 def _check_learning(settings: RunSettings, problem: Problem, events: Sequence[Event]) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from engine.core import Problem
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, Evaluators
 from engine.fill.solutions import Solutions
 from engine.settings import FillSettings
 
@@ -19,7 +19,7 @@ class IdleEvaluators:
         solutions: behind their scores; None where the problem's solutions can't be improved.
     """
 
-    pool: EvaluatorPool
+    pool: Evaluators
     solutions: Solutions | None
 
 

@@ -1,6 +1,7 @@
 """Inference: vLLM in this process; the only package that imports vllm."""
 
 from engine.inference.decoder import Decoder
+from engine.inference.decoding import Decoding, IsOver
 from engine.inference.engine_options import chunk_tokens, most_at_once, plan_of
 from engine.inference.environment import check_installed, is_cpu_build, prepare
 from engine.inference.fanout import FanOut

@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import Self
 
 from engine.core import Generation
+from engine.inference.decoding import IsOver
 from engine.inference.model import Children, Model, Sampling
 from engine.timeline import Activity, Timeline
 
@@ -27,9 +28,6 @@ _SWITCH_SECONDS = 1e-4
 """How long a thread may keep the GIL while another one waits. A step of the engine lets go of the
 GIL about a hundred times and has to get it back each time; Python's own 5 ms is too long for
 that."""
-
-IsOver = Callable[[str], bool]
-"""Whether an answer that begins with this text need not go on."""
 
 
 @dataclass(kw_only=True, slots=True)

@@ -48,6 +48,11 @@ class Calls:
         return len(self._under_way)
 
     @property
+    def waits(self) -> bool:
+        """Whether the next call can't be asked for before something has happened elsewhere."""
+        return False
+
+    @property
     def children(self) -> int:
         """How many are at the model."""
         return self.requests.children

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from engine.core import Generation, Parsed, Prompt, Proposal
-from engine.inference import CallMisses, Decoder, MissLedger
+from engine.inference import CallMisses, Decoding, MissLedger
 from engine.pipeline.request import Request, Response, spread
 from engine.prompts import Operator
 from engine.settings import RunSettings
@@ -46,7 +46,7 @@ class Requests:
     history: RunHistory
     operators: Mapping[str, Operator]
     block_size: int
-    decoder: Decoder
+    decoder: Decoding
     syntax: Executor
     timeline: Timeline
     notify: Callable[[], object]

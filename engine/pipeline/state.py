@@ -7,7 +7,7 @@ Does not cover where events come from: ``engine.loop`` records them, ``engine.be
 them.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 
 from engine.core import INITIAL, Call, Child, Fill, Hint, Tactics, Verdict
@@ -15,6 +15,8 @@ from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.store import Recorded, RunHistory
 from engine.syntax import read
+
+_FIRST_MIGRANT = 1 << 40  # place of the first, behind all seeds and fills
 
 
 class RunState:
@@ -34,6 +36,7 @@ class RunState:
         self._open: defaultdict[int, deque[Call]] = defaultdict(deque)  # by island
         self._awaited: dict[int, int] = {}  # by iteration: children that are not judged
         self._last: dict[int, int] = {}  # by island: its last call's iteration
+        self._finished: Counter[int] = Counter()  # iterations, by island
         self._bars: dict[str, float] = {}  # by parent: the best score of its fills
 
     def fold(self, recorded: Recorded) -> None:
@@ -54,6 +57,8 @@ class RunState:
             child = self.history.children.get(event.candidate)
             if event.candidate in self.history.fills:
                 self._join(event)
+            elif event.candidate in self.history.migrants:
+                self._arrive(event)
             elif child is None:
                 self._begin_with(event)
             else:
@@ -69,6 +74,10 @@ class RunState:
     def is_open(self, island: int) -> bool:
         """Whether an iteration of the island has begun whose verdicts are not all in."""
         return bool(self._open[island])
+
+    def finished(self, island: int) -> int:
+        """Return how many iterations of an island are over."""
+        return self._finished[island]
 
     def last_call(self, island: int) -> int:
         """Return the iteration of the island's last call; -1 before the first."""
@@ -114,6 +123,19 @@ class RunState:
             fill.id, fill.program, score=score, index=index, island=fill.island, cell=verdict.cell
         )
 
+    def _arrive(self, verdict: Verdict) -> None:
+        """Let a migrant be a parent on the island of this log."""
+        migrant, score = self.history.migrants[verdict.candidate], verdict.score
+        assert score is not None  # or nobody had sent it
+        self.search.join(
+            migrant.id,
+            migrant.program,
+            score=score,
+            index=_FIRST_MIGRANT + migrant.number,
+            island=0,
+            cell=verdict.cell,
+        )
+
     def _judged(self, child: Child) -> None:
         """Finish the iterations that are over with a child, in the order of their island's."""
         self._awaited[child.iteration] -= 1
@@ -125,6 +147,7 @@ class RunState:
             self.search.finish(
                 outcome_of(call, self.history, workers=self._workers, improved=improved)
             )
+            self._finished[call.island] += 1
 
 
 def outcome_of(call: Call, history: RunHistory, *, workers: int, improved: int) -> IterationOutcome:

@@ -40,7 +40,7 @@ from scipy.cluster.vq import kmeans2
 
 from engine.core import Candidate, Direction, Evaluation, Feature, Problem, Program
 from engine.embedding import Vectors, embed
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import Evaluators
 from engine.pool.reading import PoolReading
 from engine.search.features import cell_of
 from engine.search.roster import rank
@@ -61,7 +61,7 @@ def seeds(
     reading: PoolReading,
     *,
     problem: Problem,
-    evaluators: EvaluatorPool,
+    evaluators: Evaluators,
     fits: Callable[[str], bool],
     features: Sequence[Feature] | None,
 ) -> list[Event]:

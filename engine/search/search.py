@@ -292,6 +292,14 @@ class Search:
         """
         return self._islands[island].eligible.first(most, self.direction)
 
+    def migrants(self, island: int, *, most: int) -> list[Candidate]:
+        """Return the best programs that an island found itself, the best first.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        return self._islands[island].migrants(most)
+
     @property
     def wants_tactics(self) -> bool:
         """Whether the model is to be asked what to try."""

@@ -24,9 +24,11 @@ from engine.core import (
     Guidance,
     Hint,
     Idea,
+    Migrant,
     Miss,
     Refusal,
     Seed,
+    Sent,
     Session,
     SwitchedOff,
     Tactics,
@@ -57,6 +59,8 @@ class RunHistory:
         hints: those that were left, in order.
         fills: programs made without the model for idle evaluators, by candidate id, in order.
         filled: what they came to, by their makers.
+        migrants: programs that other islands' runs sent, by candidate id, in order.
+        sent: the epochs at whose end programs were sent to others.
         tactics: what the model said that should be tried, in order.
         advice: what the advisor said before each child, by the child's id.
         ideas: the advisor's, with what came of them.
@@ -91,6 +95,8 @@ class RunHistory:
     hints: list[Hint] = field(default_factory=list)
     fills: dict[str, Fill] = field(default_factory=dict)
     filled: dict[str, FillTally] = field(default_factory=dict)
+    migrants: dict[str, Migrant] = field(default_factory=dict)
+    sent: set[int] = field(default_factory=set)
     tactics: list[Tactics] = field(default_factory=list)
     advice: dict[str, Advice] = field(default_factory=dict)
     ideas: IdeaRepository = field(init=False)
@@ -151,6 +157,10 @@ class RunHistory:
             self.hints.append(event)
         elif isinstance(event, Fill):
             self.fills[event.id] = event
+        elif isinstance(event, Migrant):
+            self.migrants[event.id] = event
+        elif isinstance(event, Sent):
+            self.sent.add(event.epoch)
         elif isinstance(event, Tactics):
             self._fold_tactics(event)
         if isinstance(event, Idea | Advice | Child | Verdict):
@@ -181,7 +191,8 @@ class RunHistory:
 
     def is_made(self, candidate: str) -> bool:
         """Whether a program is there that a verdict can be on."""
-        return self.is_first(candidate) or candidate in self.children or candidate in self.fills
+        is_own = candidate in self.children or candidate in self.fills
+        return self.is_first(candidate) or is_own or candidate in self.migrants
 
     def is_asked_for(self, child: Child) -> bool:
         """Whether the call is there that made a child, of a parent with a score."""
@@ -248,6 +259,8 @@ class RunHistory:
             program = self.seeds[candidate].program
         elif candidate in self.fills:
             program = self.fills[candidate].program.text
+        elif candidate in self.migrants:
+            program = self.migrants[candidate].program.text
         else:
             child = self.children[candidate]
             program = None if child.program is None else child.program.text
@@ -299,7 +312,7 @@ class RunHistory:
             tally = self.filled.setdefault(fill.maker, FillTally())
             parent = self.verdicts[fill.parent].score
             tally.fold(verdict, parent=parent, direction=self.direction)
-        elif not self.is_first(verdict.candidate):
+        elif not self.is_first(verdict.candidate) and verdict.candidate not in self.migrants:
             self.evaluated += 1
             self.evaluation_seconds += verdict.evaluation.seconds
             self.valid += verdict.score is not None

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 from inline import Inline
+from looping import evolve
 
 from engine import config
-from engine.assembly import evolve
 from engine.beginning import restore, told_cascade
 from engine.core import INITIAL, Candidate, Evaluation, Generation, Problem, Prompt, Proposal
 from engine.inference import LanguageModel, Sampling

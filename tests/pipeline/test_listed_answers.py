@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from inline import Inline
+from looping import evolve
 from table_fan import TableFan
 
 from engine import config
-from engine.assembly import evolve
 from engine.beginning import restore, told_cascade
 from engine.budget import Account
 from engine.core import INITIAL, ChatFrame, Evaluation, Refusal

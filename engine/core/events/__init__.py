@@ -1,4 +1,4 @@
-"""What a run writes down: fourteen kinds of events, each with a subject that it has once.
+"""What a run writes down: sixteen kinds of events, each with a subject that it has once.
 
 Of a call and its children they hold what TurboEvolve logs (section 6, "Logging and definitions"):
 island, iteration, parent and programs shown, K, and for each child its rank, what became of it, its
@@ -12,6 +12,7 @@ from engine.core.events.advice import Advice, Consultation, Idea, Novelty, Quest
 from engine.core.events.call import Call, GivenUp, SampledFrom
 from engine.core.events.child import Child, Miss, Refusal
 from engine.core.events.guidance import Guidance, Tactics
+from engine.core.events.migration import Migrant, Sent
 from engine.core.events.program import Fill, Seed, SwitchedOff, Verdict
 from engine.core.events.session import Hint, Session
 from engine.core.events.update import Update
@@ -31,4 +32,6 @@ Event = (
     | Hint
     | Fill
     | Tactics
+    | Sent
+    | Migrant
 )

@@ -1,0 +1,11 @@
+"""Cluster: islands that have a run each, and may be anywhere.
+
+An island's run is a run of one island (``engine.api.run``), with a log, a budget and a seed of its
+own. So it goes on wherever its log can be read, and what it makes follows from its seed and the
+model's answers: not from where it runs, or from who dies. Neighbours read each other's logs for
+migrants, at fixed points of their own iterations (`Exchange`).
+
+- `islands` makes an island's settings of the whole run's, and its log;
+- `host` has the loops of several islands in one process, on one model (`sharing`);
+- `exchange` sends and receives migrants, between two calls of an island.
+"""

@@ -1,0 +1,225 @@
+"""The host: the loops of several islands in one thread, on one model and its evaluators."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from engine import config
+from engine.api.run import Run
+from engine.cluster.exchange import OVER, Exchange, MigratingCalls
+from engine.cluster.islands import island_folder, neighbours_of
+from engine.cluster.sharing import SharedDecoder, SharedEvaluators
+from engine.core import Event, Problem, Sent
+from engine.inference import Model
+from engine.loop import Loop
+from engine.parts import Parts, open_parts
+from engine.pipeline import Calls, RunState
+from engine.settings import RunSettings
+from engine.store import EventLog, RunHistory, read_event
+from engine.timeline import TIMELINE, Timeline
+
+_PATIENCE = 0.2  # seconds after which the loops look at the clock though nothing was reported
+_log = logging.getLogger("brood")
+
+
+@dataclass(kw_only=True)
+class Island:
+    """An island that is here.
+
+    Attributes:
+        number: its own.
+        run: its run.
+        loop: goes on from where its log ends.
+        resources: closed when it goes.
+    """
+
+    number: int
+    run: Run
+    loop: Loop
+    resources: ExitStack
+
+
+class Host:
+    """Islands that are here. All methods but `ask_to_stop` belong to one thread."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        problem: Problem,
+        *,
+        folder: Path,
+        parts: Parts,
+        decoder: SharedDecoder,
+        bell: threading.Event,
+    ) -> None:
+        """Have no island.
+
+        Args:
+            settings: the whole run's.
+            problem: the run's.
+            folder: holds the islands' folders.
+            parts: that all islands share.
+            decoder: likewise.
+            bell: rings when the evaluators or the decoder have something.
+        """
+        self._settings = settings
+        self._problem = problem
+        self._folder = folder
+        self._parts = parts
+        self._decoder = decoder
+        self._evaluators = SharedEvaluators(parts.evaluators)
+        idle = parts.idle_evaluators
+        self._idle = None if idle is None else SharedEvaluators(idle.pool)
+        self._bell = bell
+        self._is_asked = threading.Event()
+        self.islands: dict[int, Island] = {}
+
+    def ask_to_stop(self) -> None:
+        """Have all islands end in good order; from any thread."""
+        self._is_asked.set()
+        self._bell.set()
+
+    def add(self, number: int) -> RunHistory:
+        """Let an island go on here; return its history, which grows.
+
+        Raises:
+            UserError: its log can't be opened, for instance because it is somewhere else.
+        """
+        folder = island_folder(self._folder, number)
+        with ExitStack() as stack:
+            log = stack.enter_context(EventLog(folder))
+            run = Run(
+                settings=config.load_run(folder),
+                problem=self._problem,
+                log=log,
+                folder=folder,
+                parts=stack.enter_context(self._parts_of(number)),
+            )
+            if run.is_over:
+                _close_log(run)
+                return run.history
+            loop = stack.enter_context(
+                run.loop(
+                    bell=self._bell, stopped=self._is_asked.is_set, calls=self._calls_of(number)
+                )
+            )
+            loop.begin()
+            island = Island(number=number, run=run, loop=loop, resources=stack.pop_all())
+        self.islands[number] = island
+        return run.history
+
+    def turn(self) -> None:
+        """Do what can be done now on all islands; let go of those that are over."""
+        for island in [*self.islands.values()]:
+            if not island.loop.turn():
+                self.remove(island.number)
+
+    def remove(self, number: int) -> None:
+        """Let an island go: what is under way is forgotten, and generated again elsewhere."""
+        island = self.islands.pop(number)
+        with island.resources:
+            if island.run.is_over:
+                _close_log(island.run)
+
+    def wait(self) -> None:
+        """Wait until there may be something to do."""
+        self._bell.wait(_PATIENCE)
+        self._bell.clear()
+
+    def run(self) -> None:
+        """Go on until no island is left."""
+        while self.islands:
+            self.turn()
+            self.wait()
+
+    def close(self) -> None:
+        """Let all islands go."""
+        for number in [*self.islands]:
+            self.remove(number)
+
+    @contextmanager
+    def _parts_of(self, number: int) -> Iterator[Parts]:
+        parts, idle = self._parts, self._parts.idle_evaluators
+        with ExitStack() as stack:
+            if idle is not None and self._idle is not None:
+                idle = replace(idle, pool=stack.enter_context(self._idle.client(number)))
+            yield replace(
+                parts,
+                evaluators=stack.enter_context(self._evaluators.client(number)),
+                idle_evaluators=idle,
+                load=lambda: parts.model,
+                decoding=partial(self._decoder.client, number),
+            )
+
+    def _calls_of(self, number: int) -> Callable[..., Calls]:
+        islands = self._settings.islands
+
+        def make(*, state: RunState, record: Callable[[Event], None], **rest: Any) -> Calls:
+            exchange = Exchange(
+                state=state,
+                record=record,
+                neighbours=neighbours_of(self._settings, number),
+                every=islands.migrate_every,
+                most=islands.migrants,
+                read=lambda of, kind, subject: read_event(
+                    island_folder(self._folder, of), kind, subject
+                ),
+            )
+            return MigratingCalls(state=state, record=record, exchange=exchange, **rest)
+
+        return make
+
+
+def _close_log(run: Run) -> None:
+    """Say in an island's log, once, that it sends no more."""
+    if OVER not in run.history.sent:
+        run.history.fold(run.log.append(Sent(epoch=OVER, candidates=())))
+        run.log.commit()
+
+
+@contextmanager
+def open_host(
+    settings: RunSettings,
+    problem: Problem,
+    *,
+    folder: Path,
+    load: Callable[[], Model] | None = None,
+) -> Iterator[Host]:
+    """Start what islands share, and hold it.
+
+    Args:
+        settings: the whole run's.
+        problem: the run's.
+        folder: holds the islands' folders; the host's timeline goes there.
+        load: returns the model, which stays open; None to load the settings' and close it.
+
+    Raises:
+        UserError: `open_parts` does.
+    """
+    bell = threading.Event()
+    with (
+        open_parts(settings, problem, load=load) as parts,
+        Timeline(folder / TIMELINE) as timeline,
+        parts.decoder(timeline=timeline, notify=bell.set) as decoder,
+    ):
+        parts.evaluators.watch(timeline)
+        parts.evaluators.announce_to(bell.set)
+        if parts.idle_evaluators is not None:
+            parts.idle_evaluators.pool.watch(timeline)
+        host = Host(
+            settings,
+            problem,
+            folder=folder,
+            parts=parts,
+            decoder=SharedDecoder(decoder),
+            bell=bell,
+        )
+        try:
+            yield host
+        finally:
+            host.close()

@@ -1,0 +1,125 @@
+"""Islands as runs: the settings of each, and its log.
+
+Each island has an equal share of the run's candidates, tokens and money, so a budget is met exactly
+without anybody counting over all of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from engine import config
+from engine.beginning import begun_session, first_events
+from engine.core import INITIAL, Event, Problem, Seed, UserError, Verdict
+from engine.parts import Parts
+from engine.pool import PoolReading
+from engine.settings import BudgetSettings, RunSettings
+from engine.store import create_run
+
+ISLANDS = "islands"
+"""Folder of a run that holds its islands' runs."""
+_ISLANDS = (
+    6  # fourth word of what derives from the run's seed: see `engine.search.choice.chance_of`
+)
+
+
+def check_cluster(settings: RunSettings) -> None:
+    """Check that a run's islands can have runs of their own.
+
+    Raises:
+        UserError: what is asked for needs all islands in one place.
+    """
+    for key, value, allowed in (
+        ("islands.schedule", settings.islands.schedule, None),
+        ("learning.method", settings.learning.method, "none"),
+        ("advisor.enabled", settings.advisor.enabled, False),
+        ("tactics.when", settings.tactics.when, "none"),
+        ("budget.patience", settings.budget.patience, None),
+    ):
+        if value != allowed:
+            raise UserError(
+                f"{key} is {value!r}; with a cluster, whose islands have a run each, it must be "
+                f"{'null' if allowed is None else str(allowed).lower()}"
+            )
+
+
+def island_folder(folder: Path, number: int) -> Path:
+    """Return the folder of an island's run, in that of the whole run."""
+    return folder / ISLANDS / f"{folder.name}.{number}"
+
+
+def island_settings(settings: RunSettings, number: int) -> RunSettings:
+    """Return the settings of one island's run."""
+    seed = np.random.SeedSequence([settings.seed, number, 0, _ISLANDS]).generate_state(1, np.uint64)
+    return replace(
+        settings,
+        seed=int(seed[0] >> np.uint64(1)),
+        islands=replace(settings.islands, count=1),
+        # The islands of a process overlap each other, and a guess could not wait for migrants.
+        pipeline=replace(settings.pipeline, speculate=False),
+        budget=_share(settings.budget, number, of=settings.islands.count),
+    )
+
+
+def found(
+    settings: RunSettings,
+    problem: Problem,
+    *,
+    parts: Parts,
+    reading: PoolReading,
+    folder: Path,
+) -> None:
+    """Evaluate what a run begins with, and make the runs of its islands.
+
+    Args:
+        settings: the whole run's.
+        problem: the run's.
+        parts: of any worker.
+        reading: what was read of the pool's sources.
+        folder: of the whole run.
+
+    Raises:
+        UserError: the run can't begin, or a log can't be made.
+    """
+    events = first_events(settings, parts, reading)
+    for number in range(settings.islands.count):
+        own = island_settings(settings, number)
+        create_run(
+            island_folder(folder, number),
+            write_config=partial(config.save, own),
+            events=[begun_session(0, problem), *_of_island(events, number)],
+            url=settings.store,
+        )
+
+
+def _of_island(events: Iterable[Event], number: int) -> Iterable[Event]:
+    """Yield the first events that concern an island, in whose log it has number 0."""
+    known = {INITIAL}
+    for event in events:
+        if isinstance(event, Seed):
+            if number not in event.islands:
+                continue
+            known.add(event.candidate)
+            yield replace(event, islands=(0,))
+        elif not isinstance(event, Verdict) or event.candidate in known:
+            yield event
+
+
+def _share(budget: BudgetSettings, number: int, *, of: int) -> BudgetSettings:
+    def whole(amount: int | None) -> int | None:
+        return None if amount is None else amount // of + (number < amount % of)
+
+    money = None if budget.money is None else budget.money / of
+    return replace(
+        budget, candidates=whole(budget.candidates), tokens=whole(budget.tokens), money=money
+    )
+
+
+def neighbours_of(settings: RunSettings, number: int) -> Sequence[int]:
+    """Return the islands that send an island migrants, in their order."""
+    count = settings.islands.count
+    topology = settings.islands.topology.make(islands=count)
+    return [each for each in range(count) if number in topology.targets(each)]

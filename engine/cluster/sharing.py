@@ -1,0 +1,178 @@
+"""One decoder and one set of evaluators for the loops of several islands.
+
+The loops run in one thread. What each gets looks as if it were its own: numbers and names are
+prefixed on the way in, and answers are sorted on the way out.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.core import Evaluation, Generation
+from engine.evaluation import Evaluators
+from engine.inference import Decoding, IsOver, Sampling
+from engine.timeline import Timeline
+
+_CALLS = 1 << 40  # of one island
+
+
+class SharedDecoder:
+    """Sorts what a decoder has decoded by whose call it is."""
+
+    def __init__(self, decoder: Decoding) -> None:
+        """Share a decoder, of which nobody else takes what is completed."""
+        self.decoder = decoder
+        self._boxes: dict[int, list[tuple[int, Generation]]] = {}
+
+    @contextmanager
+    def client(self, number: int) -> Iterator["DecoderClient"]:
+        """Yield an island's decoder; what is under way when the block ends is ended."""
+        self._boxes[number] = []
+        client = DecoderClient(self, number)
+        try:
+            yield client
+        finally:
+            client.abort_all()
+            del self._boxes[number]
+
+    def of(self, number: int) -> list[tuple[int, Generation]]:
+        """Return what was decoded for an island since the last time."""
+        for call, generation in self.decoder.completed():
+            owner, own = divmod(call, _CALLS)
+            if owner in self._boxes:  # else it has gone
+                self._boxes[owner].append((own, generation))
+        found, self._boxes[number] = self._boxes[number], []
+        return found
+
+
+class DecoderClient:
+    """An island's decoder; see `Decoder`."""
+
+    def __init__(self, shared: SharedDecoder, number: int) -> None:
+        """Submit and take the calls of island ``number``."""
+        self._shared = shared
+        self._first = number * _CALLS
+        self._number = number
+        self._left: dict[int, int] = {}  # children under way, by call
+
+    @property
+    def in_flight(self) -> int:
+        """See `Decoder.in_flight`."""
+        return sum(self._left.values())
+
+    def submit(
+        self,
+        call: int,
+        *,
+        iteration: int,
+        token_ids: Sequence[int],
+        sampling: Sequence[Sampling],
+        is_over: IsOver,
+        adapter: int = 0,
+    ) -> None:
+        """See `Decoder.submit`."""
+        self._left[call] = len(sampling)
+        self._shared.decoder.submit(
+            self._first + call,
+            iteration=iteration,
+            token_ids=token_ids,
+            sampling=sampling,
+            is_over=is_over,
+            adapter=adapter,
+        )
+
+    def adopt(self, version: int, folder: Path) -> None:
+        """Raise `NotImplementedError`: islands that share a model have its one adapter."""
+        raise NotImplementedError
+
+    def adopted(self) -> list[tuple[int, float]]:
+        """Return nothing; see `adopt`."""
+        return []
+
+    def abort(self, call: int) -> None:
+        """See `Decoder.abort`."""
+        self._shared.decoder.abort(self._first + call)
+
+    def abort_all(self) -> None:
+        """End all calls that are under way."""
+        for call in self._left:
+            self.abort(call)
+
+    def completed(self) -> list[tuple[int, Generation]]:
+        """See `Decoder.completed`."""
+        found = self._shared.of(self._number)
+        for call, _ in found:
+            self._left[call] -= 1
+            if not self._left[call]:
+                del self._left[call]
+        return found
+
+
+class SharedEvaluators:
+    """Sorts the verdicts of a pool by whose program it was."""
+
+    def __init__(self, pool: Evaluators) -> None:
+        """Share a pool, of which nobody else takes the verdicts."""
+        self.pool = pool
+        self._boxes: dict[str, list[tuple[str, Evaluation]]] = {}
+
+    @contextmanager
+    def client(self, number: int) -> Iterator["EvaluatorsClient"]:
+        """Yield an island's evaluators; what is under way when the block ends comes to nobody."""
+        self._boxes[str(number)] = []
+        try:
+            yield EvaluatorsClient(self, str(number))
+        finally:
+            del self._boxes[str(number)]
+
+    def of(self, name: str, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        """Return an island's verdicts since the last time; wait for the first up to ``timeout``."""
+        while True:
+            for whole, evaluation in self.pool.completed(
+                timeout=0 if self._boxes[name] else timeout
+            ):
+                owner, _, own = whole.partition("/")
+                if owner in self._boxes:  # else it has gone
+                    self._boxes[owner].append((own, evaluation))
+            if self._boxes[name] or timeout is not None:
+                found, self._boxes[name] = self._boxes[name], []
+                return found
+
+
+class EvaluatorsClient:
+    """An island's evaluators; see `Evaluators`. The owner of the pool watches it."""
+
+    def __init__(self, shared: SharedEvaluators, name: str) -> None:
+        """Submit and take the programs of the island ``name``."""
+        self._shared = shared
+        self._name = name
+        self._out = 0
+
+    @property
+    def in_flight(self) -> int:
+        """See `Evaluators.in_flight`."""
+        return self._out
+
+    def submit(
+        self, *, candidate_id: str, program: str, stage: int | None = None, order: int = 0
+    ) -> None:
+        """See `Evaluators.submit`."""
+        self._out += 1
+        self._shared.pool.submit(
+            candidate_id=f"{self._name}/{candidate_id}", program=program, stage=stage, order=order
+        )
+
+    def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+        """See `Evaluators.completed`."""
+        found = self._shared.of(self._name, timeout=timeout) if self._out else []
+        self._out -= len(found)
+        return found
+
+    def announce_to(self, notify: Callable[[], object]) -> None:
+        """Do nothing: all islands have one bell, which the pool rings."""
+
+    def watch(self, timeline: Timeline) -> None:
+        """Do nothing: see above."""
+
+    def check_walls(self, *, strict: bool) -> None:
+        """Do nothing: see above."""

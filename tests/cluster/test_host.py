@@ -1,0 +1,145 @@
+"""Islands with a run each: what they make follows from the seed, wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.cluster.host import Host, open_host
+from engine.cluster.islands import check_cluster, found, island_folder, island_settings
+from engine.core import Child, Migrant, Sent, UserError, Verdict
+from engine.parts import open_parts, read_problem
+from engine.pool import read_pool
+from engine.settings import RunSettings
+from engine.store import read_log
+
+ISLANDS = 3
+PLAIN = ("pipeline.speculate=false",)
+
+
+def settings_of(*more: str) -> RunSettings:
+    return config.resolve(
+        [
+            *("problem=signal", "model=mutation", "fill=none", f"islands.count={ISLANDS}"),
+            *("islands.migrate_every=3", "islands.migrants=2", "budget.seconds=null"),
+            *("budget.candidates=100", "search.k=4", "evaluation.workers=1", *more),
+        ]
+    )
+
+
+def founded(folder: Path, settings: RunSettings) -> Path:
+    problem = read_problem(settings)
+    reading = read_pool((), problem=problem, most_of_run=1)
+    with open_parts(settings, problem) as parts:
+        found(settings, problem, parts=parts, reading=reading, folder=folder)
+    return folder
+
+
+def go_on(folder: Path, settings: RunSettings, islands: Sequence[int], *, turns: int = -1) -> None:
+    """Let islands go on in one process: until all are over, or for some turns."""
+    with open_host(settings, read_problem(settings), folder=folder) as host:
+        for number in islands:
+            host.add(number)
+        while host.islands and turns:
+            host.turn()
+            host.wait()
+            turns -= 1
+
+
+def made(folder: Path, number: int) -> list[tuple[str, str]]:
+    """What an island has made, arrived programs and epochs included, in the order of its log."""
+    found = list[tuple[str, str]]()
+    for recorded in read_log(island_folder(folder, number)):
+        event = recorded.event
+        if isinstance(event, Child):
+            found.append((event.id, str(event.program and event.program.text)))
+        elif isinstance(event, Migrant):
+            found.append((event.id, event.program.text))
+        elif isinstance(event, Sent):
+            found.append((f"sent {event.epoch}", " ".join(event.candidates)))
+    return found
+
+
+def evaluated(folder: Path, number: int) -> int:
+    events = [recorded.event for recorded in read_log(island_folder(folder, number))]
+    children = {each.id for each in events if isinstance(each, Child)}
+    judged = [each.candidate for each in events if isinstance(each, Verdict)]
+    assert len(judged) == len(set(judged))
+    return sum(each in children for each in judged)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All islands in one process."""
+    settings = settings_of()
+    folder = founded(tmp_path_factory.mktemp("whole") / "run", settings)
+    go_on(folder, settings, range(ISLANDS))
+    return folder
+
+
+def test_the_budget_is_shared_out_and_met_exactly(whole: Path) -> None:
+    assert [evaluated(whole, number) for number in range(ISLANDS)] == [34, 33, 33]
+
+
+def test_islands_differ_and_send_each_other_programs(whole: Path) -> None:
+    every = [dict(made(whole, number)) for number in range(ISLANDS)]
+    assert all(name.startswith("i") for name in ()) or len({str(each) for each in every}) == ISLANDS
+    arrived = {name: text for each in every for name, text in each.items() if name[0] == "i"}
+    assert arrived
+    for name, text in arrived.items():
+        origin, _, candidate = name.removeprefix("i").partition(".")
+        assert every[int(origin)][candidate] == text
+    assert all("sent -1" in each for each in every)
+
+
+def test_islands_make_the_same_wherever_they_are_and_however_often_they_move(
+    whole: Path, tmp_path: Path
+) -> None:
+    settings = settings_of()
+    folder = founded(tmp_path / "run", settings)
+    # One at a time, each for a while, and again: a neighbour that is not as far is waited for.
+    for turns in (3, 11, 40, 5):
+        for number in range(ISLANDS):
+            go_on(folder, settings, [number], turns=turns)
+    go_on(folder, settings, range(ISLANDS))
+    for number in range(ISLANDS):
+        assert sorted(made(folder, number)) == sorted(made(whole, number))
+        assert evaluated(folder, number) == evaluated(whole, number)
+
+
+def test_an_island_is_in_one_place_at_a_time(tmp_path: Path) -> None:
+    settings = settings_of("budget.candidates=3")
+    folder = founded(tmp_path / "run", settings)
+
+    def add(host: Host) -> None:
+        with pytest.raises(UserError, match="another process works on"):
+            host.add(0)
+
+    problem = read_problem(settings)
+    with open_host(settings, problem, folder=folder) as here:
+        here.add(0)
+        with open_host(settings, problem, folder=tmp_path) as there:
+            there._folder = folder
+            add(there)
+
+
+def test_settings_of_islands_share_what_a_run_has() -> None:
+    settings = settings_of("budget.tokens=10", "budget.money=3", "budget.prices.generated=1")
+    every = [island_settings(settings, number) for number in range(ISLANDS)]
+    assert [each.budget.candidates for each in every] == [34, 33, 33]
+    assert [each.budget.tokens for each in every] == [4, 3, 3]
+    assert [each.budget.money for each in every] == [1, 1, 1]
+    assert len({each.seed for each in every}) == ISLANDS
+    assert all(each.islands.count == 1 for each in every)
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["budget.patience=3", "islands.schedule.policy=adaevolve"],
+)
+def test_what_needs_all_islands_in_one_place_is_refused(override: str) -> None:
+    with pytest.raises(UserError, match=override.partition("=")[0].removesuffix(".policy")):
+        check_cluster(settings_of(*PLAIN, override))
