@@ -33,7 +33,7 @@ from engine.settings import RunSettings, settings_of
 SHIPPED = "shipped"
 """Among a pool's sources, the pool that comes with the problem."""
 _CONF = Path(__file__).parent / "conf"
-GROUPS = ("problem", "model", "cache", "learning", "fill", "method")
+GROUPS = ("problem", "model", "cache", "learning", "fill", "cluster", "method")
 """What can be chosen as a whole, by name; see `options`."""
 # Somebody else knows which keys there are below these: vLLM, or a registry of policies.
 _OPEN = (

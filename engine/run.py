@@ -21,6 +21,7 @@ from pathlib import Path
 from engine import config
 from engine.api.run import Run
 from engine.arguments import Arguments, execute
+from engine.cluster.places import is_on_cluster
 from engine.core import UserError
 from engine.interrupt import terminable
 from engine.session import evolve, log_to_terminal
@@ -54,9 +55,18 @@ def _dispatch(arguments: Sequence[str]) -> int:
         folder = Path(arguments[0].removeprefix("resume="))
         if is_sweep(folder):
             return run_all(read_sweep(folder))
+        if is_on_cluster(folder):
+            from engine.cluster import session  # and Ray with it: no other run needs that
+
+            return session.resume(folder)
         run = Run.resume(folder)
     else:
-        run = Run.start(config.resolve(arguments))
+        settings = config.resolve(arguments)
+        if settings.cluster.kind != "none":
+            from engine.cluster import session
+
+            return session.start(settings)
+        run = Run.start(settings)
     with run as it:
         return evolve(it)
 

@@ -128,7 +128,7 @@ class Run:
         Raises:
             UserError: the folder exists, or something does not suit the run's settings.
         """
-        folder = Path(settings.runs) / (settings.name or _default_name(settings))
+        folder = Path(settings.runs) / (settings.name or default_name(settings))
         if folder.exists():
             raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
         is_value = problem is not None
@@ -337,6 +337,7 @@ def _check_learning(settings: RunSettings, problem: Problem, events: Sequence[Ev
         check_learning(settings.learning, problem=problem, initial=initial, weights=weights)
 
 
-def _default_name(settings: RunSettings) -> str:
+def default_name(settings: RunSettings) -> str:
+    """Return the name of a run that was given none."""
     problem, now = Path(settings.problem).name, time.strftime("%Y%m%d-%H%M%S")
     return f"{problem}-{settings.model.name}-s{settings.seed}-{now}"

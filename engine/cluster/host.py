@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,16 +12,17 @@ from typing import Any
 from engine import config
 from engine.api.run import Run
 from engine.cluster.exchange import OVER, Exchange, MigratingCalls
-from engine.cluster.islands import island_folder, neighbours_of
+from engine.cluster.islands import neighbours_of
+from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
-from engine.core import Event, Problem, Sent
+from engine.core import Event, Problem, Sent, UserError
 from engine.inference import Model
 from engine.loop import Loop
 from engine.parts import Parts, open_parts
 from engine.pipeline import Calls, RunState
 from engine.settings import RunSettings
 from engine.store import EventLog, RunHistory, read_event
-from engine.timeline import TIMELINE, Timeline
+from engine.timeline import Timeline
 
 _PATIENCE = 0.2  # seconds after which the loops look at the clock though nothing was reported
 _log = logging.getLogger("brood")
@@ -45,7 +46,7 @@ class Island:
 
 
 class Host:
-    """Islands that are here. All methods but `ask_to_stop` belong to one thread."""
+    """Islands that are here. All methods but `ring` belong to one thread."""
 
     def __init__(
         self,
@@ -67,10 +68,10 @@ class Host:
             decoder: likewise.
             bell: rings when the evaluators or the decoder have something.
         """
+        self.problem = problem
+        self.parts = parts
         self._settings = settings
-        self._problem = problem
         self._folder = folder
-        self._parts = parts
         self._decoder = decoder
         self._evaluators = SharedEvaluators(parts.evaluators)
         idle = parts.idle_evaluators
@@ -78,11 +79,16 @@ class Host:
         self._bell = bell
         self._is_asked = threading.Event()
         self.islands: dict[int, Island] = {}
+        self.over: set[int] = set()
+        """Islands whose budget was spent here, or before they came."""
+
+    def ring(self) -> None:
+        """Wake who waits; from any thread."""
+        self._bell.set()
 
     def ask_to_stop(self) -> None:
-        """Have all islands end in good order; from any thread."""
+        """Have all islands end in good order."""
         self._is_asked.set()
-        self._bell.set()
 
     def add(self, number: int) -> RunHistory:
         """Let an island go on here; return its history, which grows.
@@ -95,13 +101,13 @@ class Host:
             log = stack.enter_context(EventLog(folder))
             run = Run(
                 settings=config.load_run(folder),
-                problem=self._problem,
+                problem=self.problem,
                 log=log,
                 folder=folder,
                 parts=stack.enter_context(self._parts_of(number)),
             )
             if run.is_over:
-                _close_log(run)
+                self._end(number, run)
                 return run.history
             loop = stack.enter_context(
                 run.loop(
@@ -113,18 +119,28 @@ class Host:
         self.islands[number] = island
         return run.history
 
-    def turn(self) -> None:
-        """Do what can be done now on all islands; let go of those that are over."""
-        for island in [*self.islands.values()]:
-            if not island.loop.turn():
-                self.remove(island.number)
+    def turn(self) -> Mapping[int, str]:
+        """Do what can be done now on all islands; let go of those that are over.
+
+        Returns:
+            The islands that can't go on here, each with the reason.
+        """
+        lost = {}
+        for number, island in [*self.islands.items()]:
+            try:
+                if not island.loop.turn():
+                    self.remove(number)
+            except UserError as error:
+                lost[number] = str(error)
+                self.remove(number)
+        return lost
 
     def remove(self, number: int) -> None:
         """Let an island go: what is under way is forgotten, and generated again elsewhere."""
         island = self.islands.pop(number)
         with island.resources:
             if island.run.is_over:
-                _close_log(island.run)
+                self._end(number, island.run)
 
     def wait(self) -> None:
         """Wait until there may be something to do."""
@@ -142,9 +158,16 @@ class Host:
         for number in [*self.islands]:
             self.remove(number)
 
+    def _end(self, number: int, run: Run) -> None:
+        """Say in an island's log, once, that it sends no more."""
+        if OVER not in run.history.sent:
+            run.history.fold(run.log.append(Sent(epoch=OVER, candidates=())))
+            run.log.commit()
+        self.over.add(number)
+
     @contextmanager
     def _parts_of(self, number: int) -> Iterator[Parts]:
-        parts, idle = self._parts, self._parts.idle_evaluators
+        parts, idle = self.parts, self.parts.idle_evaluators
         with ExitStack() as stack:
             if idle is not None and self._idle is not None:
                 idle = replace(idle, pool=stack.enter_context(self._idle.client(number)))
@@ -175,19 +198,13 @@ class Host:
         return make
 
 
-def _close_log(run: Run) -> None:
-    """Say in an island's log, once, that it sends no more."""
-    if OVER not in run.history.sent:
-        run.history.fold(run.log.append(Sent(epoch=OVER, candidates=())))
-        run.log.commit()
-
-
 @contextmanager
 def open_host(
     settings: RunSettings,
     problem: Problem,
     *,
     folder: Path,
+    timeline: Path,
     load: Callable[[], Model] | None = None,
 ) -> Iterator[Host]:
     """Start what islands share, and hold it.
@@ -195,7 +212,8 @@ def open_host(
     Args:
         settings: the whole run's.
         problem: the run's.
-        folder: holds the islands' folders; the host's timeline goes there.
+        folder: holds the islands' folders.
+        timeline: file for who was busy when.
         load: returns the model, which stays open; None to load the settings' and close it.
 
     Raises:
@@ -204,13 +222,13 @@ def open_host(
     bell = threading.Event()
     with (
         open_parts(settings, problem, load=load) as parts,
-        Timeline(folder / TIMELINE) as timeline,
-        parts.decoder(timeline=timeline, notify=bell.set) as decoder,
+        Timeline(timeline) as recorded,
+        parts.decoder(timeline=recorded, notify=bell.set) as decoder,
     ):
-        parts.evaluators.watch(timeline)
+        parts.evaluators.watch(recorded)
         parts.evaluators.announce_to(bell.set)
         if parts.idle_evaluators is not None:
-            parts.idle_evaluators.pool.watch(timeline)
+            parts.idle_evaluators.pool.watch(recorded)
         host = Host(
             settings,
             problem,

@@ -13,17 +13,14 @@ import numpy as np
 
 from engine import config
 from engine.beginning import begun_session, first_events
+from engine.cluster.places import island_folder
 from engine.core import INITIAL, Event, Problem, Seed, UserError, Verdict
-from engine.parts import Parts
-from engine.pool import PoolReading
+from engine.parts import Parts, settled
+from engine.pool import read_pool
 from engine.settings import BudgetSettings, RunSettings
 from engine.store import create_run
 
-ISLANDS = "islands"
-"""Folder of a run that holds its islands' runs."""
-_ISLANDS = (
-    6  # fourth word of what derives from the run's seed: see `engine.search.choice.chance_of`
-)
+_ISLANDS = 6  # fourth word of what derives from a run's seed: `engine.search.choice.chance_of`
 
 
 def check_cluster(settings: RunSettings) -> None:
@@ -46,11 +43,6 @@ def check_cluster(settings: RunSettings) -> None:
             )
 
 
-def island_folder(folder: Path, number: int) -> Path:
-    """Return the folder of an island's run, in that of the whole run."""
-    return folder / ISLANDS / f"{folder.name}.{number}"
-
-
 def island_settings(settings: RunSettings, number: int) -> RunSettings:
     """Return the settings of one island's run."""
     seed = np.random.SeedSequence([settings.seed, number, 0, _ISLANDS]).generate_state(1, np.uint64)
@@ -69,7 +61,6 @@ def found(
     problem: Problem,
     *,
     parts: Parts,
-    reading: PoolReading,
     folder: Path,
 ) -> None:
     """Evaluate what a run begins with, and make the runs of its islands.
@@ -78,13 +69,15 @@ def found(
         settings: the whole run's.
         problem: the run's.
         parts: of any worker.
-        reading: what was read of the pool's sources.
         folder: of the whole run.
 
     Raises:
         UserError: the run can't begin, or a log can't be made.
     """
+    pool = settings.pool
+    reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
     events = first_events(settings, parts, reading)
+    settings = settled(settings)  # a run that goes on does so in the format it began with
     for number in range(settings.islands.count):
         own = island_settings(settings, number)
         create_run(

@@ -8,6 +8,7 @@ command line.
 from engine.settings.advisor import ADVISED, AdvisorSettings, EndpointSettings, Implementer
 from engine.settings.budget import BudgetSettings, PriceSettings
 from engine.settings.cache import CacheSettings
+from engine.settings.cluster import ClusterSettings
 from engine.settings.evaluation import FEWEST_SCORES, CascadeSettings, EvaluationSettings
 from engine.settings.fill import FillSettings
 from engine.settings.guidance import GUIDED, GuidanceSettings

@@ -11,6 +11,7 @@ from engine.section import Section, Text, Whole, in_a_line, require, section
 from engine.settings.advisor import ADVISED, AdvisorSettings
 from engine.settings.budget import BudgetSettings
 from engine.settings.cache import CacheSettings
+from engine.settings.cluster import ClusterSettings
 from engine.settings.evaluation import EvaluationSettings
 from engine.settings.fill import FillSettings
 from engine.settings.guidance import GuidanceSettings
@@ -62,6 +63,7 @@ class RunSettings(Section):
     advisor: AdvisorSettings
     tactics: TacticsSettings = TacticsSettings()
     guidance: GuidanceSettings = GuidanceSettings()
+    cluster: ClusterSettings = ClusterSettings()
     runs: Text
     name: str | None
     store: Text | None = None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from engine import config
 from engine.cluster.host import Host, open_host
-from engine.cluster.islands import check_cluster, found, island_folder, island_settings
+from engine.cluster.islands import check_cluster, found, island_settings
+from engine.cluster.places import island_folder
 from engine.core import Child, Migrant, Sent, UserError, Verdict
 from engine.parts import open_parts, read_problem
-from engine.pool import read_pool
 from engine.settings import RunSettings
 from engine.store import read_log
 
@@ -32,15 +33,19 @@ def settings_of(*more: str) -> RunSettings:
 
 def founded(folder: Path, settings: RunSettings) -> Path:
     problem = read_problem(settings)
-    reading = read_pool((), problem=problem, most_of_run=1)
     with open_parts(settings, problem) as parts:
-        found(settings, problem, parts=parts, reading=reading, folder=folder)
+        found(settings, problem, parts=parts, folder=folder)
     return folder
+
+
+def hosted(settings: RunSettings, folder: Path) -> AbstractContextManager[Host]:
+    timeline = folder / f"timeline-{len([*folder.iterdir()])}.json"
+    return open_host(settings, read_problem(settings), folder=folder, timeline=timeline)
 
 
 def go_on(folder: Path, settings: RunSettings, islands: Sequence[int], *, turns: int = -1) -> None:
     """Let islands go on in one process: until all are over, or for some turns."""
-    with open_host(settings, read_problem(settings), folder=folder) as host:
+    with hosted(settings, folder) as host:
         for number in islands:
             host.add(number)
         while host.islands and turns:
@@ -118,11 +123,9 @@ def test_an_island_is_in_one_place_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="another process works on"):
             host.add(0)
 
-    problem = read_problem(settings)
-    with open_host(settings, problem, folder=folder) as here:
+    with hosted(settings, folder) as here:
         here.add(0)
-        with open_host(settings, problem, folder=tmp_path) as there:
-            there._folder = folder
+        with hosted(settings, folder) as there:
             add(there)
 
 

@@ -1,0 +1,157 @@
+"""The driver: shares the islands out among the workers, and sees that all of them go on.
+
+Workers die, machines are cut off. An island whose worker is lost goes on at another one from where
+its log ends; a worker that was only cut off finds, when it writes next, that its island has gone on
+without it. Nobody but the driver decides where islands are, and nothing but their logs says how far
+they are: a driver that died is replaced by ``resume=``.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.cluster.fleet import Fleet
+from engine.cluster.on_ray import RayWorker, WorkerLost
+from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
+from engine.core import UserError
+from engine.settings import RunSettings
+
+_PAUSE = 0.5  # seconds between two looks at the workers
+_AGAIN = 1.0  # seconds after which an island that was refused is offered again
+_log = logging.getLogger("brood")
+
+
+class Driver:
+    """See the module. One thread uses it."""
+
+    def __init__(self, settings: RunSettings, *, folder: Path) -> None:
+        """Start no worker yet.
+
+        Args:
+            settings: of the whole run.
+            folder: the run's, with its settings, and with the islands' folders once it is founded.
+        """
+        self._settings = settings
+        self._folder = folder
+        self._text = (folder / "config.yaml").read_text()
+        wanted = min(settings.cluster.workers, settings.islands.count)
+        self._fleet = Fleet(self._new_worker, wanted=wanted)
+        self._at: dict[int, RayWorker] = {}
+        self._not_before: dict[int, float] = {}
+        self.islands: dict[int, IslandReport] = {}
+        """How each stands, as far as it was heard of."""
+
+    @property
+    def workers(self) -> int:
+        """How many are ready."""
+        return len(self._fleet.ready)
+
+    def found(self, *, stopped: Callable[[], bool]) -> None:
+        """Have a worker make the islands' runs.
+
+        Raises:
+            UserError: the run can't begin.
+        """
+        while not self._fleet.ready:
+            if stopped():
+                raise KeyboardInterrupt
+            self._fleet.turn()
+            time.sleep(_PAUSE)
+        try:
+            files: Files = self._fleet.ready[0].call("found", waits=True)
+        except WorkerLost as error:
+            raise UserError(f"the first worker died: {error}; its output says why") from error
+        if self._settings.store is not None:
+            put_files(self._folder, files)
+
+    def run(self, *, stopped: Callable[[], bool], show: Callable[[], object]) -> None:
+        """Go on until all islands are over, or the user asks for an end.
+
+        Args:
+            stopped: whether the user asks for an end in good order.
+            show: called after each look at the workers.
+
+        Raises:
+            UserError: workers can't be started.
+        """
+        is_stopping = False
+        while True:
+            for worker, report in self._fleet.turn().items():
+                self._take(worker, report)
+            if is_stopping and not self._at:
+                return
+            if stopped() and not is_stopping:
+                is_stopping = True
+                for worker in self._fleet.ready:
+                    worker.tell("stop")
+            if not is_stopping:
+                if self._are_over():
+                    return
+                self._share_out()
+                self._steal()
+            show()
+            time.sleep(_PAUSE)
+
+    def close(self) -> None:
+        """End all workers; islands that are not over may go on later."""
+        self._fleet.close()
+        self._at.clear()
+
+    def _new_worker(self) -> RayWorker:
+        at_hand = self._settings.store is None
+        return RayWorker(
+            self._settings.cluster,
+            text=self._text,
+            name=self._folder.name,
+            folder=str(self._folder.resolve()) if at_hand else None,
+        )
+
+    def _are_over(self) -> bool:
+        count = self._settings.islands.count
+        return len(self.islands) == count and all(each.is_over for each in self.islands.values())
+
+    def _take(self, worker: RayWorker, report: WorkerReport | str) -> None:
+        """Take in how a worker stands, or why it is lost."""
+        here = [number for number, at in self._at.items() if at is worker]
+        if isinstance(report, str):
+            _log.warning("a worker is lost (%s); its islands %s go on elsewhere", report, here)
+            for number in here:
+                del self._at[number]
+            return
+        for number, island in report.islands.items():
+            self.islands[number] = island
+            if number in here and (island.is_over or island.has_stopped):
+                del self._at[number]
+        for number, reason in report.lost.items():
+            if number in here:
+                _log.warning("island %d can't go on there: %s", number, reason)
+                del self._at[number]
+                self._not_before[number] = time.monotonic() + _AGAIN
+
+    def _share_out(self) -> None:
+        """Give each island that is nowhere to the worker that has fewest."""
+        for number in range(self._settings.islands.count):
+            known = self.islands.get(number)
+            is_over = known is not None and known.is_over
+            is_early = time.monotonic() < self._not_before.get(number, 0.0)
+            if number in self._at or is_over or is_early or not self._fleet.ready:
+                continue
+            self._give(number, min(self._fleet.ready, key=self._islands_at))
+
+    def _steal(self) -> None:
+        """Let a worker that has no island take one from the worker that has most."""
+        idle = next((each for each in self._fleet.ready if not self._islands_at(each)), None)
+        most = max(self._fleet.ready, key=self._islands_at, default=None)
+        if idle is None or most is None or self._islands_at(most) < 2:
+            return
+        number = max(number for number, at in self._at.items() if at is most)
+        most.tell("remove", number)
+        self._give(number, idle)
+
+    def _give(self, number: int, worker: RayWorker) -> None:
+        self._at[number] = worker
+        worker.tell("add", number, {} if self._settings.store is None else files_of(self._folder))
+
+    def _islands_at(self, worker: RayWorker) -> int:
+        return sum(at is worker for at in self._at.values())

@@ -1,0 +1,143 @@
+"""The fleet: as many workers as there are to be, from their start to their death.
+
+Nothing of it waits: a worker is asked for, is placed somewhere, loads its model and is ready, and
+meanwhile the islands of the others go on.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from engine.cluster.on_ray import RayWorker, WorkerLost, reports
+from engine.cluster.worker import WorkerReport
+from engine.core import UserError
+
+_MOST_DEATHS = 5  # in a row, of workers that never were ready
+_PATIENCE = 10.0  # seconds for which the first ones wait for each other, to share cores out fairly
+_SAID_EVERY = 60.0  # seconds
+_log = logging.getLogger("brood")
+T = TypeVar("T")
+
+
+@dataclass(kw_only=True)
+class _Member:
+    worker: RayWorker
+    asked: float
+    node: str = ""
+    free: Sequence[int] = ()  # cores that it may use
+    cores: Sequence[int] = ()  # those that it keeps to; none before it was started
+    is_ready: bool = False
+
+
+class Fleet:
+    """See the module. One thread uses it."""
+
+    def __init__(self, make: Callable[[], RayWorker], *, wanted: int) -> None:
+        """Have no worker yet.
+
+        Args:
+            make: asks for one.
+            wanted: how many there are to be.
+        """
+        self._make = make
+        self._wanted = wanted
+        self._members: list[_Member] = []
+        self._deaths = 0
+        self._said = float("-inf")
+
+    @property
+    def ready(self) -> list[RayWorker]:
+        """The workers that may have islands."""
+        return [each.worker for each in self._members if each.is_ready]
+
+    def turn(self) -> Mapping[RayWorker, WorkerReport | str]:
+        """Go on with what is started, and replace what is lost.
+
+        Returns:
+            How the workers that are ready stand, or were ready and why they are lost.
+
+        Raises:
+            UserError: workers can't be started.
+        """
+        while len(self._members) < self._wanted:
+            self._members.append(_Member(worker=self._make(), asked=time.monotonic()))
+        self._place()
+        self._load()
+        found: dict[RayWorker, WorkerReport | str] = {}
+        for worker, report in reports(self.ready).items():
+            error = str(report) if isinstance(report, WorkerLost) else report.error
+            if error:
+                self._bury(worker)
+                found[worker] = error
+            else:
+                assert not isinstance(report, WorkerLost)
+                found[worker] = report
+        return found
+
+    def close(self) -> None:
+        """End all workers."""
+        for each in self._members:
+            if each.is_ready:
+                try:
+                    each.worker.call("close")
+                except (WorkerLost, UserError) as error:
+                    _log.debug("a worker that is closed: %s", error)
+            each.worker.kill()
+        self._members.clear()
+
+    def _place(self) -> None:
+        """Start those that have a place, on cores that none of the others there has."""
+        for member in [each for each in self._members if not each.node]:
+            if (found := self._asked(member, member.worker.place)) is not None:
+                member.node, member.free = found
+        waiting = [time.monotonic() - each.asked for each in self._members if not each.node]
+        if any(seconds > _SAID_EVERY for seconds in waiting):
+            self._say_waiting(len(waiting))
+        if any(seconds < _PATIENCE for seconds in waiting):
+            return
+        new = [each for each in self._members if each.node and not each.cores]
+        for member in new:
+            beside = [each for each in new if each.node == member.node]
+            taken = {
+                core
+                for each in self._members
+                if each.node == member.node and each not in new
+                for core in each.cores
+            }
+            free = [core for core in member.free if core not in taken] or member.free
+            among = min(len(beside), len(free))
+            member.cores = free[beside.index(member) % among :: among]
+        for member in new:
+            member.worker.start(member.cores)
+
+    def _load(self) -> None:
+        """See whose model is there."""
+        for member in [each for each in self._members if each.cores and not each.is_ready]:
+            if self._asked(member, member.worker.is_ready):
+                member.is_ready, self._deaths = True, 0
+
+    def _asked(self, member: _Member, question: Callable[[], T]) -> T | None:
+        """Return a worker's answer; forget it, and return None, if it died before it was ready."""
+        try:
+            return question()
+        except WorkerLost as error:
+            self._deaths += 1
+            _log.warning("a worker died while it started: %s", error)
+            if self._deaths >= _MOST_DEATHS:
+                raise UserError(
+                    f"{self._deaths} workers died while they started: {error}; "
+                    "their output says why"
+                ) from error
+            self._bury(member.worker)
+            return None
+
+    def _say_waiting(self, count: int) -> None:
+        if time.monotonic() - self._said > _SAID_EVERY:
+            self._said = time.monotonic()
+            _log.warning("%d workers wait for a machine with room for them", count)
+
+    def _bury(self, worker: RayWorker) -> None:
+        worker.kill()
+        self._members = [each for each in self._members if each.worker is not worker]

@@ -1,0 +1,159 @@
+"""Workers as Ray actors. The only module that imports Ray.
+
+Covers: starting or joining a Ray cluster, and calls to workers that may be dead, slow or cut off.
+Does not cover which workers there are to be (``fleet.py``), or which islands they get
+(``driver.py``).
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+# Before Ray is imported, which reads it then: no usage statistics to anybody.
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+import ray
+from ray import exceptions
+
+from engine.cluster.worker import Worker, WorkerReport
+from engine.core import UserError
+from engine.settings import ClusterSettings
+
+_GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
+
+
+class WorkerLost(Exception):
+    """A worker is dead, or does not answer."""
+
+
+class RayWorker:
+    """A worker somewhere in the cluster, which may be dead."""
+
+    def __init__(
+        self, settings: ClusterSettings, *, text: str, name: str, folder: str | None
+    ) -> None:
+        """Ask for it; Ray starts its process where there is room for it.
+
+        Args:
+            settings: of the cluster.
+            text: see ``settings`` of `Worker`.
+            name: see `Worker`.
+            folder: see `Worker`.
+        """
+        self._patience = settings.patience
+        kind: Any = ray.remote(Worker)
+        self._actor: Any = kind.options(
+            num_gpus=settings.gpus,
+            num_cpus=0,  # a machine's workers share its cores out: see `Worker.start`
+            max_restarts=0,  # its islands go on elsewhere at once
+            max_concurrency=4,  # `found` waits, `report` does not
+            scheduling_strategy="SPREAD",
+        ).remote(text, name=name, folder=folder)
+        self._placed = self._actor.__ray_call__.remote(_place)
+        self._loaded: Any = None
+
+    def place(self) -> tuple[str, Sequence[int]] | None:
+        """Return its machine, and the cores that it may use there; None as long as it has none.
+
+        Raises:
+            WorkerLost: it is dead.
+        """
+        found: tuple[str, Sequence[int]] | None = self._answered(self._placed)
+        return found
+
+    def start(self, cores: Sequence[int]) -> None:
+        """Have it load the model, on some cores."""
+        self._actor.start.remote(cores)
+        self._loaded = self._actor.ready.remote()
+
+    def is_ready(self) -> bool:
+        """Whether the model is there.
+
+        Raises:
+            UserError: it can't be.
+            WorkerLost: it is dead.
+        """
+        return self._loaded is not None and self._answered(self._loaded, else_=False) is None
+
+    def call(self, method: str, *arguments: object, waits: bool = False) -> Any:
+        """Return what a method of `Worker` returns.
+
+        Args:
+            method: its name.
+            arguments: its own.
+            waits: whether it may take longer than the patience that there is with a worker.
+
+        Raises:
+            UserError: the worker does.
+            WorkerLost: it is dead, or does not answer.
+        """
+        return self._get(getattr(self._actor, method).remote(*arguments), waits=waits)
+
+    def tell(self, method: str, *arguments: object) -> None:
+        """Call a method, and wait for nothing."""
+        getattr(self._actor, method).remote(*arguments)
+
+    def kill(self) -> None:
+        """End its process, whatever it is at."""
+        ray.kill(self._actor)
+
+    def _answered(self, answer: Any, *, else_: Any = None) -> Any:
+        done, _ = ray.wait([answer], timeout=0)
+        return self._get(answer) if done else else_
+
+    def _get(self, answer: Any, *, waits: bool = False) -> Any:
+        try:
+            return ray.get(answer, timeout=None if waits else self._patience)
+        except exceptions.RayTaskError as error:
+            if isinstance(error.cause, UserError):
+                raise error.cause from None
+            raise
+        except _GONE as error:
+            raise WorkerLost(str(error).partition("\n")[0]) from error
+
+
+def reports(workers: Sequence[RayWorker]) -> Mapping[RayWorker, WorkerReport | WorkerLost]:
+    """Return how workers stand, or that they are lost; all are asked at once."""
+    asked = {worker: worker._actor.report.remote() for worker in workers}
+    found: dict[RayWorker, WorkerReport | WorkerLost] = {}
+    for worker, answer in asked.items():
+        try:
+            found[worker] = worker._get(answer)
+        except WorkerLost as error:
+            found[worker] = error
+    return found
+
+
+@contextmanager
+def open_ray(settings: ClusterSettings) -> Iterator[None]:
+    """Join a Ray cluster, or start one on this machine that is reached from nowhere else.
+
+    Raises:
+        UserError: the cluster can't be reached.
+    """
+    try:
+        if settings.address is None:
+            ray.init(
+                address="local",
+                _node_ip_address="127.0.0.1",
+                include_dashboard=False,
+                configure_logging=False,
+            )
+        else:
+            ray.init(address=settings.address, configure_logging=False)
+    except (ConnectionError, RuntimeError, OSError) as error:
+        line = str(error).partition("\n")[0]
+        raise UserError(
+            f"cluster.address={settings.address} can't be reached: {line}; start it with "
+            "`ray start --head`"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _place(worker: Worker) -> tuple[str, Sequence[int]]:
+    """Return, in a worker's process, its machine, and the cores that it may use there."""
+    return ray.get_runtime_context().get_node_id(), sorted(os.sched_getaffinity(0))

@@ -1,0 +1,174 @@
+"""One session of a run on a cluster, at a terminal: from its settings to its results."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine import config
+from engine.api.run import default_name
+from engine.cluster.driver import Driver
+from engine.cluster.islands import check_cluster
+from engine.cluster.on_ray import open_ray
+from engine.cluster.places import island_folder
+from engine.core import Direction, Problem, UserError
+from engine.interrupt import interruptible
+from engine.parts import read_problem
+from engine.settings import RunSettings
+from engine.store import RunHistory, check_server, read_log, replay
+from engine.terminal import INTERRUPTED
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def start(settings: RunSettings) -> int:
+    """Begin a run on a cluster, and return the exit code of its first session.
+
+    Raises:
+        UserError: it can't begin; then nothing of it is left.
+    """
+    folder = Path(settings.runs) / (settings.name or default_name(settings))
+    if folder.exists():
+        raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
+    check_cluster(settings)
+    check_server(settings.store, name=f"{folder.name}.0")
+    problem = read_problem(settings)
+    with open_ray(settings.cluster), _new_folder(folder, settings) as keep:
+        return _session(settings, problem, folder, founds=True, keep=keep)
+
+
+def resume(folder: Path) -> int:
+    """Go on with a run on a cluster; return the exit code.
+
+    Raises:
+        UserError: it can't go on.
+    """
+    settings = config.load_run(folder)
+    problem = read_problem(settings)
+    if not island_folder(folder, 0).is_dir():
+        raise UserError(f"{folder} was never begun; remove it and start the run again")
+    with open_ray(settings.cluster):
+        return _session(settings, problem, folder, founds=False, keep=lambda: None)
+
+
+@contextmanager
+def _new_folder(folder: Path, settings: RunSettings) -> Iterator[Callable[[], None]]:
+    """Make a run's folder, which goes again unless the yielded function is called."""
+    kept = False
+
+    def keep() -> None:
+        nonlocal kept
+        kept = True
+
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise UserError(f"{folder} can't be made: {error}; set runs=FOLDER") from error
+    try:
+        config.save(settings, folder / "config.yaml")
+        yield keep
+    finally:
+        if not kept:
+            shutil.rmtree(folder)
+
+
+def _session(
+    settings: RunSettings,
+    problem: Problem,
+    folder: Path,
+    *,
+    founds: bool,
+    keep: Callable[[], None],
+) -> int:
+    title = (problem.name, settings.model.name, f"{settings.islands.count} islands", str(folder))
+    print(" · ".join(["brood", *title]), flush=True)
+    with interruptible() as stopped, closing(Driver(settings, folder=folder)) as driver:
+        if founds:
+            driver.found(stopped=stopped)
+        keep()
+        driver.run(stopped=stopped, show=_shown(driver, problem.direction))
+        is_over = all(each.is_over for each in driver.islands.values())
+    _report(settings, problem, folder)
+    if not is_over:
+        print(f"Stopped. Go on with: python -m engine.run resume={folder}")
+        return INTERRUPTED
+    return 0
+
+
+def _shown(driver: Driver, direction: Direction) -> Callable[[], None]:
+    """Return what prints how the islands stand, now and then."""
+    began, shown = time.monotonic(), float("-inf")
+
+    def show() -> None:
+        nonlocal shown
+        if time.monotonic() - shown < _SECONDS_BETWEEN_LINES:
+            return
+        shown = time.monotonic()
+        every = driver.islands.values()
+        scores = [each.best_score for each in every if each.best_score is not None]
+        best = min(scores, key=direction.key, default=None)
+        over = sum(each.is_over for each in every)
+        figures = (
+            f"best {'-' if best is None else format(best, '.6g')}",
+            f"candidates {sum(each.candidates for each in every)}",
+            f"islands {len(every)} ({over} over)",
+            f"workers {driver.workers}",
+            f"elapsed {time.monotonic() - began:.0f} s",
+        )
+        print(" · ".join(figures), flush=True)
+
+    return show
+
+
+def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
+    """Write and print what the islands have found."""
+    histories = {
+        number: replay(read_log(island), problem.direction, name=island)
+        for number in range(settings.islands.count)
+        for island in [island_folder(folder, number)]
+    }
+    summary = summarised(histories, problem)
+    (folder / "summary.json").write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    best = histories[summary["best_island"]]
+    (folder / "best.py").write_text(best.program_of(summary["best_candidate"]))
+    print(
+        f"Best score {summary['best_score']!r}: candidate {summary['best_candidate']} of island "
+        f"{summary['best_island']}\n{summary['candidates']} candidates evaluated, "
+        f"{summary['valid']} valid, of {summary['children']} children\n"
+        f"Everything is in {folder}: best.py, summary.json, config.yaml, islands/"
+    )
+
+
+def summarised(histories: Mapping[int, RunHistory], problem: Problem) -> dict[str, Any]:
+    """Return the figures of a run's islands, and of all of them together."""
+    islands = [
+        {
+            "number": number,
+            "best_candidate": None if each.best is None else each.best.candidate,
+            "best_score": each.best_score,
+            "candidates": each.evaluated,
+            "valid": each.valid,
+            "children": len(each.children),
+            "migrants": len(each.migrants),
+            "sessions": len(each.sessions),
+            "generated_tokens": each.generated_tokens,
+            "prompt_tokens": each.prompt_tokens,
+            "cached_prompt_tokens": each.cached_prompt_tokens,
+        }
+        for number, each in histories.items()
+    ]
+    scores = {n: each.best_score for n, each in histories.items() if each.best_score is not None}
+    best = min(scores, key=lambda number: problem.direction.key(scores[number]))
+    totals = ("candidates", "valid", "children", "generated_tokens", "prompt_tokens")
+    return {
+        "problem": problem.name,
+        "direction": problem.direction.value,
+        "best_island": best,
+        "best_candidate": islands[best]["best_candidate"],
+        "best_score": islands[best]["best_score"],
+        **{name: sum(int(each[name] or 0) for each in islands) for name in totals},
+        "islands": islands,
+    }

@@ -1,0 +1,244 @@
+"""A worker: a process with a model, its evaluators, and the islands that are there.
+
+A thread of its own steps the islands; the methods may be called from any other, and but for `ready`
+and `found` they return at once. A worker knows nothing of the others.
+"""
+
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from engine import config
+from engine.cluster.host import Host, open_host
+from engine.cluster.islands import found
+from engine.core import UserError
+from engine.parts import read_problem
+from engine.session import log_to_terminal
+from engine.store import RunHistory
+from engine.timeline import TIMELINE
+
+_log = logging.getLogger("brood")
+Files = Mapping[str, bytes]
+"""Files below a run's folder, by their paths."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IslandReport:
+    """How an island stands.
+
+    Attributes:
+        candidates: evaluated so far.
+        best_score: None before there is one.
+        is_over: whether it has spent its share of the budget.
+        has_stopped: whether it has come to its end here, because its worker was asked to stop.
+    """
+
+    candidates: int
+    best_score: float | None
+    is_over: bool
+    has_stopped: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerReport:
+    """How a worker stands.
+
+    Attributes:
+        islands: those that are here, or were when they ended.
+        lost: islands that could not go on here, each with the reason.
+        candidates: evaluated here.
+        seconds: in which it had islands.
+        error: what ended it; empty while it lives.
+    """
+
+    islands: Mapping[int, IslandReport]
+    lost: Mapping[int, str]
+    candidates: int
+    seconds: float
+    error: str
+
+
+class Worker:
+    """See the module."""
+
+    def __init__(self, settings: str, *, name: str, folder: str | None) -> None:
+        """Load nothing yet.
+
+        Args:
+            settings: of the whole run, as YAML.
+            name: of the run.
+            folder: the run's, where it can be reached from here; None to have one of its own.
+        """
+        log_to_terminal()
+        self._scratch = tempfile.mkdtemp(prefix="brood-worker-")
+        self._folder = Path(folder) if folder is not None else Path(self._scratch) / name
+        path = Path(self._scratch) / "settings.yaml"
+        path.write_text(settings)
+        self._settings = config.load(path)
+        self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
+        self._ready: Future[None] = Future()
+        self._histories: dict[int, tuple[RunHistory, int]] = {}  # with the candidates on arrival
+        self._over: frozenset[int] = frozenset()
+        self._stopped: frozenset[int] = frozenset()
+        self._lost: dict[int, str] = {}
+        self._error = ""
+        self._busy = 0.0
+        self._bell: Callable[[], object] = lambda: None
+        self._thread = threading.Thread(target=self._work, name="islands", daemon=True)
+
+    def start(self, cores: Collection[int]) -> None:
+        """Begin to load the model, on some cores of the machine."""
+        os.sched_setaffinity(0, cores)
+        self._thread.start()
+
+    def ready(self) -> None:
+        """Wait until the model is there.
+
+        Raises:
+            UserError: it can't be.
+        """
+        self._ready.result()
+
+    def found(self) -> Files:
+        """Make the runs of the islands; return their files.
+
+        Raises:
+            UserError: the run can't begin.
+        """
+        done: Future[Files] = Future()
+
+        def begin(host: Host) -> None:
+            try:
+                found(self._settings, host.problem, parts=host.parts, folder=self._folder)
+                done.set_result(files_of(self._folder))
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._command(begin)
+        return done.result()
+
+    def add(self, number: int, files: Files) -> None:
+        """Let an island go on here.
+
+        Args:
+            number: its own.
+            files: of the islands' runs; none where the run's folder can be reached from here.
+        """
+
+        def begin(host: Host) -> None:
+            put_files(self._folder, files)
+            self._stopped -= {number}
+            self._lost.pop(number, None)
+            try:
+                history = host.add(number)
+            except UserError as error:
+                self._lost[number] = str(error)
+                return
+            self._histories[number] = history, history.evaluated
+            self._over = frozenset(host.over)
+
+        self._command(begin)
+
+    def remove(self, number: int) -> None:
+        """Let an island go, which goes on elsewhere."""
+
+        def end(host: Host) -> None:
+            if number in host.islands:
+                host.remove(number)
+            self._histories.pop(number, None)
+
+        self._command(end)
+
+    def stop(self) -> None:
+        """Have all islands end in good order."""
+        self._command(lambda host: host.ask_to_stop())
+
+    def report(self) -> WorkerReport:
+        """Return how it stands."""
+        every = dict(self._histories)
+        return WorkerReport(
+            islands={
+                number: IslandReport(
+                    candidates=history.evaluated,
+                    best_score=history.best_score,
+                    is_over=number in self._over,
+                    has_stopped=number in self._stopped,
+                )
+                for number, (history, _) in every.items()
+            },
+            lost=dict(self._lost),
+            candidates=sum(history.evaluated - before for history, before in every.values()),
+            seconds=self._busy,
+            error=self._error,
+        )
+
+    def close(self) -> None:
+        """Let all islands go, and end the thread."""
+        self._commands.put(None)
+        self._bell()
+        self._thread.join()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _command(self, command: Callable[[Host], None]) -> None:
+        self._commands.put(command)
+        self._bell()
+
+    def _work(self) -> None:
+        try:
+            problem = read_problem(self._settings)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            timeline = Path(self._scratch) / TIMELINE
+            with open_host(self._settings, problem, folder=self._folder, timeline=timeline) as host:
+                self._bell = host.ring
+                self._ready.set_result(None)
+                while self._do_commands(host):
+                    self._turn(host)
+        except BaseException as error:
+            self._error = str(error) or type(error).__name__
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            else:
+                _log.exception("a worker ends")
+
+    def _turn(self, host: Host) -> None:
+        began, here = time.monotonic(), set(host.islands)
+        self._lost |= host.turn()
+        self._over = frozenset(host.over)
+        self._stopped |= here - set(host.islands) - set(self._lost)
+        host.wait()
+        if here:
+            self._busy += time.monotonic() - began
+
+    def _do_commands(self, host: Host) -> bool:
+        """Do what was asked for; return whether to go on."""
+        while not self._commands.empty():
+            command = self._commands.get()
+            if command is None:
+                return False
+            command(host)
+        return True
+
+
+def files_of(folder: Path) -> Files:
+    """Return the small files below a folder: settings and addresses, but no databases."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.name in ("config.yaml", "run.url")
+    }
+
+
+def put_files(folder: Path, files: Files) -> None:
+    """Write files below a folder, which is made."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
