@@ -1,10 +1,12 @@
 """What several test modules share: how tests are shared out, and a run's folder."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
+from servers import Server, installed, running
 from xdist.scheduler import LoadScopeScheduling
 
 from engine import config
@@ -44,6 +46,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, the model and whole runs, so that no process is left alone."""
     items.sort(key=lambda item: (not item.nodeid.startswith(MODEL), item.nodeid.count("/")))
+
+
+@pytest.fixture(scope="session")
+def one_server() -> Iterator[Server]:
+    """A server that runs; the tests of a process share it."""
+    programs = installed()
+    if programs is None:
+        pytest.skip("the server of PostgreSQL is not installed (Debian: postgresql)")
+    with running(programs) as server:
+        yield server
+
+
+@pytest.fixture
+def server(one_server: Server) -> Iterator[Server]:
+    """A server that runs, without a run."""
+    yield one_server
+    one_server.drop_all()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Does not cover which workers there are to be (``fleet.py``), or which islands th
 """
 
 import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from engine.cluster.worker import Worker, WorkerReport
 from engine.core import UserError
 from engine.settings import ClusterSettings
 
+_CONNECTING = 5.0  # seconds
 _GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
 
 
@@ -133,6 +135,10 @@ def open_ray(settings: ClusterSettings) -> Iterator[None]:
         UserError: the cluster can't be reached.
     """
     try:
+        if settings.address is not None:
+            # Ray itself tries for minutes.
+            host, _, port = settings.address.rpartition(":")
+            socket.create_connection((host, int(port)), timeout=_CONNECTING).close()
         if settings.address is None:
             ray.init(
                 address="local",

@@ -1,0 +1,111 @@
+"""Workers on Ray: they die, and the run is as if none had."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from disturbed import ARGUMENTS, BUDGET, ISLANDS, begun, finished, texts, wait_for, workers
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on one worker, of which nothing died."""
+    runs = tmp_path_factory.mktemp("undisturbed")
+    out = finished(begun(*ARGUMENTS, f"runs={runs}", "cluster.workers=1"))
+    assert f"{BUDGET} candidates evaluated" in out
+    return runs / "run"
+
+
+@pytest.fixture
+def left_nothing() -> Iterator[None]:
+    """Check that no process of Ray is left."""
+    yield
+    time.sleep(1)
+    assert not workers(os.getpid())
+
+
+def test_workers_that_are_killed_change_nothing(
+    tmp_path: Path, undisturbed: Path, left_nothing: None
+) -> None:
+    process = begun(*ARGUMENTS, f"runs={tmp_path}", "cluster.workers=3")
+    folder = tmp_path / "run"
+    for candidates in (15, 45):
+        wait_for(process, folder, candidates)
+        os.kill(random.choice(workers(process.pid)), signal.SIGKILL)
+    out = finished(process)
+    assert out.count("a worker is lost") == 2
+    assert f"{BUDGET} candidates evaluated" in out
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(undisturbed, number)
+
+
+def test_a_driver_that_is_killed_is_replaced(tmp_path: Path, undisturbed: Path) -> None:
+    process = begun(*ARGUMENTS, f"runs={tmp_path}", "cluster.workers=2")
+    folder = tmp_path / "run"
+    wait_for(process, folder, 20)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    out = finished(begun(f"resume={folder}"))
+    assert f"{BUDGET} candidates evaluated" in out
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(undisturbed, number)
+
+
+def test_a_run_that_is_asked_to_stop_goes_on_later(tmp_path: Path, undisturbed: Path) -> None:
+    process = begun(*ARGUMENTS, f"runs={tmp_path}", "cluster.workers=2")
+    folder = tmp_path / "run"
+    wait_for(process, folder, 20)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130 and f"resume={folder}" in out
+    finished(begun(f"resume={folder}"))
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(undisturbed, number)
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
+    for bad, words in (
+        ("cluster.address=127.0.0.1:1", "can't be reached"),
+        ("budget.patience=3", "budget.patience is 3"),
+        ("problem=nothing", "nothing"),
+    ):
+        done = begun(*ARGUMENTS, f"runs={tmp_path}", bad)
+        out, _ = done.communicate(timeout=120)
+        assert done.returncode == 2 and words in out, out
+        assert not [*tmp_path.iterdir()]
+
+
+def test_no_other_run_imports_ray(tmp_path: Path) -> None:
+    code = (
+        "import sys; from engine.run import main; "
+        "assert main(['problem=signal', 'model=mutation', 'runs=' + sys.argv[1], "
+        "'budget.candidates=1']) == 0; "
+        "assert not {'ray', 'engine.cluster.session', 'psycopg'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True)
+
+
+def test_twenty_kills_change_nothing(tmp_path: Path, undisturbed: Path) -> None:
+    chance = random.Random(0)
+    process = begun(*ARGUMENTS, f"runs={tmp_path}", "cluster.workers=3")
+    folder, kills = tmp_path / "run", 0
+    wait_for(process, folder, 1)
+    while kills < 20 and process.poll() is None:
+        time.sleep(chance.uniform(0.5, 6.0))
+        if alive := workers(process.pid):
+            os.kill(chance.choice(alive), signal.SIGKILL)
+            kills += 1
+    out = finished(process)
+    assert kills >= 5 and f"{BUDGET} candidates evaluated" in out
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(undisturbed, number)
