@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.cluster.fleet import Fleet
-from engine.cluster.on_ray import RayWorker, WorkerLost
+from engine.cluster.on_ray import RayOutpost, RayWorker, WorkerLost
+from engine.cluster.outposts import Outposts
 from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
 from engine.core import UserError
 from engine.settings import RunSettings
@@ -37,6 +38,7 @@ class Driver:
         self._text = (folder / "config.yaml").read_text()
         wanted = min(settings.cluster.workers, settings.islands.count)
         self._fleet = Fleet(self._new_worker, wanted=wanted)
+        self._outposts = Outposts(self._new_outpost, wanted=settings.cluster.outposts)
         self._at: dict[int, RayWorker] = {}
         self._not_before: dict[int, float] = {}
         self.islands: dict[int, IslandReport] = {}
@@ -79,6 +81,7 @@ class Driver:
         while True:
             for worker, report in self._fleet.turn().items():
                 self._take(worker, report)
+            self._outposts.turn(self._fleet.ready)
             if is_stopping and not self._at:
                 return
             if stopped() and not is_stopping:
@@ -96,6 +99,7 @@ class Driver:
     def close(self) -> None:
         """End all workers; islands that are not over may go on later."""
         self._fleet.close()
+        self._outposts.close()
         self._at.clear()
 
     def _new_worker(self) -> RayWorker:
@@ -106,6 +110,9 @@ class Driver:
             name=self._folder.name,
             folder=str(self._folder.resolve()) if at_hand else None,
         )
+
+    def _new_outpost(self) -> RayOutpost:
+        return RayOutpost.asked(self._settings.cluster, text=self._text)
 
     def _are_over(self) -> bool:
         count = self._settings.islands.count

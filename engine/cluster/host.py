@@ -15,6 +15,7 @@ from engine.cluster.exchange import OVER, Exchange, MigratingCalls
 from engine.cluster.islands import neighbours_of
 from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
+from engine.cluster.spread import SpreadEvaluators
 from engine.core import Event, Problem, Sent, UserError
 from engine.inference import Model
 from engine.loop import Loop
@@ -73,7 +74,9 @@ class Host:
         self._settings = settings
         self._folder = folder
         self._decoder = decoder
-        self._evaluators = SharedEvaluators(parts.evaluators)
+        self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
+        self.evaluators.announce_to(bell.set)
+        self._evaluators = SharedEvaluators(self.evaluators)
         idle = parts.idle_evaluators
         self._idle = None if idle is None else SharedEvaluators(idle.pool)
         self._bell = bell
@@ -100,7 +103,7 @@ class Host:
         with ExitStack() as stack:
             log = stack.enter_context(EventLog(folder))
             run = Run(
-                settings=config.load_run(folder),
+                settings=self._seen_by(config.load_run(folder)),
                 problem=self.problem,
                 log=log,
                 folder=folder,
@@ -157,6 +160,7 @@ class Host:
         """Let all islands go."""
         for number in [*self.islands]:
             self.remove(number)
+        self.evaluators.close()
 
     def _end(self, number: int, run: Run) -> None:
         """Say in an island's log, once, that it sends no more."""
@@ -164,6 +168,11 @@ class Host:
             run.history.fold(run.log.append(Sent(epoch=OVER, candidates=())))
             run.log.commit()
         self.over.add(number)
+
+    def _seen_by(self, settings: RunSettings) -> RunSettings:
+        """Return an island's settings with the evaluators that there are, wherever."""
+        evaluation = replace(settings.evaluation, workers=self.evaluators.workers)
+        return replace(settings, evaluation=evaluation)
 
     @contextmanager
     def _parts_of(self, number: int) -> Iterator[Parts]:
@@ -226,7 +235,6 @@ def open_host(
         parts.decoder(timeline=recorded, notify=bell.set) as decoder,
     ):
         parts.evaluators.watch(recorded)
-        parts.evaluators.announce_to(bell.set)
         if parts.idle_evaluators is not None:
             parts.idle_evaluators.pool.watch(recorded)
         host = Host(

@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 # Before Ray is imported, which reads it then: no usage statistics to anybody.
@@ -17,8 +18,10 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 import ray
 from ray import exceptions
 
+from engine.cluster.outpost import Outpost
+from engine.cluster.spread import OutpostLost, Submission
 from engine.cluster.worker import Worker, WorkerReport
-from engine.core import UserError
+from engine.core import Evaluation, UserError
 from engine.settings import ClusterSettings
 
 _CONNECTING = 5.0  # seconds
@@ -115,6 +118,80 @@ class RayWorker:
             raise WorkerLost(str(error).partition("\n")[0]) from error
 
 
+@dataclass(kw_only=True, eq=False)
+class RayOutpost:
+    """Evaluators somewhere in the cluster; see `OutpostHandle`. It may be sent to a worker.
+
+    Attributes:
+        actor: the process.
+        workers: its evaluators; 0 before it was started.
+        patience: seconds after which one that does not answer counts as dead.
+    """
+
+    actor: Any
+    workers: int
+    patience: float
+    _pulse: Any = None
+
+    @classmethod
+    def asked(cls, settings: ClusterSettings, *, text: str) -> "RayOutpost":
+        """Ask for one; see `Outpost`."""
+        kind: Any = ray.remote(Outpost)
+        actor = kind.options(
+            num_cpus=0, max_restarts=0, max_concurrency=4, scheduling_strategy="SPREAD"
+        ).remote(text)
+        return cls(actor=actor, workers=0, patience=settings.patience)
+
+    def place(self) -> tuple[str, Sequence[int]]:
+        """Return its machine, and the cores that it may use there."""
+        found: tuple[str, Sequence[int]] = self._get(self.actor.__ray_call__.remote(_place))
+        return found
+
+    def start(self, cores: Sequence[int]) -> None:
+        """Start an evaluator on each core.
+
+        Raises:
+            UserError: as `Outpost.start`.
+        """
+        self.workers = self._get(self.actor.start.remote(cores))
+
+    def submit(self, programs: Sequence[Submission]) -> None:
+        """See `OutpostHandle.submit`; that it is lost is found by `take`."""
+        self.actor.submit.remote(programs)
+
+    def take(self, seconds: float) -> Sequence[tuple[str, Evaluation]]:
+        """See `OutpostHandle.take`."""
+        found: Sequence[tuple[str, Evaluation]] = self._get(self.actor.take.remote(seconds))
+        return found
+
+    def check(self) -> None:
+        """Do nothing while it lives; does not wait for it.
+
+        Raises:
+            OutpostLost: it is dead.
+        """
+        if self._pulse is None:
+            self._pulse = self.actor.__ray_ready__.remote()
+        done, _ = ray.wait([self._pulse], timeout=0)
+        if done:
+            pulse, self._pulse = self._pulse, None
+            self._get(pulse)
+
+    def kill(self) -> None:
+        """End its process."""
+        ray.kill(self.actor)
+
+    def _get(self, answer: Any) -> Any:
+        try:
+            return ray.get(answer, timeout=self.patience)
+        except exceptions.RayTaskError as error:
+            if isinstance(error.cause, UserError):
+                raise error.cause from None
+            raise
+        except _GONE as error:
+            raise OutpostLost(str(error).partition("\n")[0]) from error
+
+
 def reports(workers: Sequence[RayWorker]) -> Mapping[RayWorker, WorkerReport | WorkerLost]:
     """Return how workers stand, or that they are lost; all are asked at once."""
     asked = {worker: worker._actor.report.remote() for worker in workers}
@@ -160,6 +237,6 @@ def open_ray(settings: ClusterSettings) -> Iterator[None]:
         ray.shutdown()
 
 
-def _place(worker: Worker) -> tuple[str, Sequence[int]]:
+def _place(actor: Worker | Outpost) -> tuple[str, Sequence[int]]:
     """Return, in a worker's process, its machine, and the cores that it may use there."""
     return ray.get_runtime_context().get_node_id(), sorted(os.sched_getaffinity(0))

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from engine import config
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import found
+from engine.cluster.spread import OutpostHandle
 from engine.core import UserError
 from engine.parts import read_problem
 from engine.session import log_to_terminal
@@ -146,6 +147,10 @@ class Worker:
             self._over = frozenset(host.over)
 
         self._command(begin)
+
+    def use(self, outpost: OutpostHandle) -> None:
+        """Have programs evaluated elsewhere too."""
+        self._command(lambda host: host.evaluators.add(outpost))
 
     def remove(self, number: int) -> None:
         """Let an island go, which goes on elsewhere."""

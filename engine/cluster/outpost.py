@@ -1,0 +1,70 @@
+"""An outpost: a process with evaluators and no model, for machines without a GPU."""
+
+import os
+import tempfile
+import threading
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from engine import config
+from engine.cluster.spread import Submission
+from engine.core import Evaluation
+from engine.evaluation import Evaluators, open_pool
+from engine.parts import read_problem
+from engine.session import log_to_terminal
+
+
+class Outpost:
+    """Programs in, verdicts out. Its methods may be called from any thread."""
+
+    def __init__(self, settings: str) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: of the whole run, as YAML.
+        """
+        log_to_terminal()
+        self._resources = ExitStack()
+        folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="brood-outpost-"))
+        path = Path(folder) / "settings.yaml"
+        path.write_text(settings)
+        self._settings = config.load(path)
+        self._pool: Evaluators | None = None
+        self._came = threading.Event()  # a program
+
+    def start(self, cores: Collection[int]) -> int:
+        """Start an evaluator on each core; return how many they are.
+
+        Raises:
+            UserError: the problem can't be read here, or a wall is missing that is asked for.
+        """
+        os.sched_setaffinity(0, cores)
+        problem = read_problem(self._settings)
+        pool = self._resources.enter_context(
+            open_pool(problem=problem, workers=len(cores), cores=sorted(cores))
+        )
+        pool.check_walls(strict=self._settings.evaluation.strict)
+        self._pool = pool
+        return len(cores)
+
+    def submit(self, programs: Sequence[Submission]) -> None:
+        """Queue programs."""
+        assert self._pool is not None  # it was started
+        for each in programs:
+            self._pool.submit(
+                candidate_id=each.name, program=each.program, stage=each.stage, order=each.order
+            )
+        self._came.set()
+
+    def take(self, seconds: float) -> Sequence[tuple[str, Evaluation]]:
+        """Return the verdicts since the last time; wait up to ``seconds`` for the first."""
+        assert self._pool is not None  # it was started
+        if not self._pool.in_flight:
+            self._came.wait(seconds)
+        self._came.clear()
+        return self._pool.completed(timeout=seconds)
+
+    def close(self) -> None:
+        """End the evaluators."""
+        self._resources.close()

@@ -1,0 +1,121 @@
+"""Evaluators in several places: each program has one verdict, wherever it was run."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from engine import config
+from engine.cluster.outpost import Outpost
+from engine.cluster.spread import OutpostLost, SpreadEvaluators, Submission
+from engine.core import Evaluation
+from engine.evaluation import EvaluatorPool
+from engine.parts import read_problem
+
+SETTINGS = config.resolve(["problem=signal", "model=mutation"])
+PROBLEM = read_problem(SETTINGS)
+PROGRAM = PROBLEM.initial_program
+
+
+class Elsewhere:
+    """An outpost that may be lost."""
+
+    workers = 1
+
+    def __init__(self) -> None:
+        self.outpost = Outpost(yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False))
+        self.outpost.start([0])
+        self.is_lost = False
+        self.got: list[str] = []
+
+    def submit(self, programs: Sequence[Submission]) -> None:
+        if self.is_lost:
+            raise OutpostLost("it is dead")
+        self.got += [each.name for each in programs]
+        self.outpost.submit(programs)
+
+    def take(self, seconds: float) -> Sequence[tuple[str, Evaluation]]:
+        found = self.outpost.take(0.05)
+        if self.is_lost:
+            raise OutpostLost("it is dead")
+        return found
+
+
+@pytest.fixture
+def spread() -> Iterator[SpreadEvaluators]:
+    with EvaluatorPool(problem=PROBLEM, workers=1) as local:
+        made = SpreadEvaluators(local, workers=1)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Elsewhere]:
+    made = Elsewhere()
+    yield made
+    made.outpost.close()
+
+
+def verdicts(spread: SpreadEvaluators, count: int) -> dict[str, Evaluation]:
+    found: list[tuple[str, Evaluation]] = []
+    deadline = time.monotonic() + 60
+    while len(found) < count:
+        assert time.monotonic() < deadline
+        found += spread.completed(timeout=1.0)
+    assert spread.in_flight == 0 and spread.completed(timeout=0) == []
+    assert len(dict(found)) == count
+    return dict(found)
+
+
+def test_programs_are_shared_out_and_each_has_its_own_verdict(
+    spread: SpreadEvaluators, elsewhere: Elsewhere
+) -> None:
+    rung = threading.Event()
+    spread.announce_to(rung.set)
+    spread.add(elsewhere)
+    assert spread.workers == 2
+    for number in range(40):
+        program = PROGRAM if number % 2 else "def nothing():\n    return 1\n"
+        spread.submit(candidate_id=str(number), program=program, order=number)
+    found = verdicts(spread, 40)
+    assert rung.is_set()
+    for number in range(40):
+        assert (found[str(number)].score is not None) == bool(number % 2)
+    assert 5 < len(elsewhere.got) < 35
+
+
+def test_what_a_lost_place_had_is_run_elsewhere(
+    spread: SpreadEvaluators, elsewhere: Elsewhere
+) -> None:
+    spread.add(elsewhere)
+    for number in range(30):
+        spread.submit(candidate_id=str(number), program=PROGRAM, order=number)
+    elsewhere.is_lost = True
+    found = verdicts(spread, 30)
+    assert elsewhere.got and spread.workers == 1
+    assert len({each.score for each in found.values()}) == 1
+
+
+def test_the_most_urgent_go_first(spread: SpreadEvaluators) -> None:
+    names = [str(number) for number in range(20)]
+    for name in reversed(names):
+        spread.submit(candidate_id=name, program=PROGRAM, order=int(name))
+    came = list[str]()
+    while len(came) < 20:
+        came += [name for name, _ in spread.completed(timeout=5.0)]
+    late = came[2:]  # two were sent before the others came
+    assert late == sorted(late, key=int)
+
+
+def test_an_outpost_says_what_is_wrong_with_its_settings(tmp_path: Path) -> None:
+    values = dataclasses.asdict(SETTINGS) | {"problem": str(tmp_path / "gone")}
+    outpost = Outpost(yaml.safe_dump(values, sort_keys=False))
+    with pytest.raises(Exception, match="gone"):
+        outpost.start([0])
+    outpost.close()
