@@ -15,7 +15,7 @@ from engine.cluster.fleet import Fleet
 from engine.cluster.on_ray import RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
 from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
-from engine.core import UserError
+from engine.core import Direction, UserError
 from engine.settings import RunSettings
 
 _PAUSE = 0.5  # seconds between two looks at the workers
@@ -26,15 +26,17 @@ _log = logging.getLogger("brood")
 class Driver:
     """See the module. One thread uses it."""
 
-    def __init__(self, settings: RunSettings, *, folder: Path) -> None:
+    def __init__(self, settings: RunSettings, *, folder: Path, direction: Direction) -> None:
         """Start no worker yet.
 
         Args:
             settings: of the whole run.
+            direction: of the problem's score.
             folder: the run's, with its settings, and with the islands' folders once it is founded.
         """
         self._settings = settings
         self._folder = folder
+        self._direction = direction
         self._text = (folder / "config.yaml").read_text()
         wanted = min(settings.cluster.workers, settings.islands.count)
         self._fleet = Fleet(self._new_worker, wanted=wanted)
@@ -48,6 +50,15 @@ class Driver:
     def workers(self) -> int:
         """How many are ready."""
         return len(self._fleet.ready)
+
+    @property
+    def has_reached_target(self) -> bool:
+        """Whether an island has found what the run looks for."""
+        target, better = self._settings.budget.target, self._direction.better
+        scores = [each.best_score for each in self.islands.values()]
+        return target is not None and any(
+            score is not None and not better(target, than=score) for score in scores
+        )
 
     def found(self, *, stopped: Callable[[], bool]) -> None:
         """Have a worker make the islands' runs.
@@ -89,7 +100,7 @@ class Driver:
                 for worker in self._fleet.ready:
                     worker.tell("stop")
             if not is_stopping:
-                if self._are_over():
+                if self.are_over or self.has_reached_target:
                     return
                 self._share_out()
                 self._steal()
@@ -114,7 +125,9 @@ class Driver:
     def _new_outpost(self) -> RayOutpost:
         return RayOutpost.asked(self._settings.cluster, text=self._text)
 
-    def _are_over(self) -> bool:
+    @property
+    def are_over(self) -> bool:
+        """Whether all islands have spent their shares of the budget."""
         count = self._settings.islands.count
         return len(self.islands) == count and all(each.is_over for each in self.islands.values())
 

@@ -13,6 +13,7 @@ from engine import config
 from engine.api.run import Run
 from engine.cluster.exchange import OVER, Exchange, MigratingCalls
 from engine.cluster.islands import neighbours_of
+from engine.cluster.known import Known
 from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
 from engine.cluster.spread import SpreadEvaluators
@@ -23,6 +24,7 @@ from engine.parts import Parts, open_parts
 from engine.pipeline import Calls, RunState
 from engine.settings import RunSettings
 from engine.store import EventLog, RunHistory, read_event
+from engine.store.verdicts import VerdictTable
 from engine.timeline import Timeline
 
 _PATIENCE = 0.2  # seconds after which the loops look at the clock though nothing was reported
@@ -76,7 +78,12 @@ class Host:
         self._decoder = decoder
         self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
         self.evaluators.announce_to(bell.set)
-        self._evaluators = SharedEvaluators(self.evaluators)
+        self._table = None
+        if settings.store is not None:
+            self._table = VerdictTable(settings.store, name=folder.name)
+        self._evaluators = SharedEvaluators(
+            self.evaluators, known=Known(self._table), notify=bell.set
+        )
         idle = parts.idle_evaluators
         self._idle = None if idle is None else SharedEvaluators(idle.pool)
         self._bell = bell
@@ -161,6 +168,8 @@ class Host:
         for number in [*self.islands]:
             self.remove(number)
         self.evaluators.close()
+        if self._table is not None:
+            self._table.close()
 
     def _end(self, number: int, run: Run) -> None:
         """Say in an island's log, once, that it sends no more."""

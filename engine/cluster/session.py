@@ -85,12 +85,13 @@ def _session(
 ) -> int:
     title = (problem.name, settings.model.name, f"{settings.islands.count} islands", str(folder))
     print(" · ".join(["brood", *title]), flush=True)
-    with interruptible() as stopped, closing(Driver(settings, folder=folder)) as driver:
+    driving = Driver(settings, folder=folder, direction=problem.direction)
+    with interruptible() as stopped, closing(driving) as driver:
         if founds:
             driver.found(stopped=stopped)
         keep()
         driver.run(stopped=stopped, show=_shown(driver, problem.direction))
-        is_over = all(each.is_over for each in driver.islands.values())
+        is_over = driver.are_over or driver.has_reached_target
     _report(settings, problem, folder)
     if not is_over:
         print(f"Stopped. Go on with: python -m engine.run resume={folder}")

@@ -6,8 +6,10 @@ prefixed on the way in, and answers are sorted on the way out.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from engine.cluster.known import Known, key_of
 from engine.core import Evaluation, Generation
 from engine.evaluation import Evaluators
 from engine.inference import Decoding, IsOver, Sampling
@@ -109,12 +111,27 @@ class DecoderClient:
 
 
 class SharedEvaluators:
-    """Sorts the verdicts of a pool by whose program it was."""
+    """Sorts the verdicts of a pool by whose program it was, and has each program run once."""
 
-    def __init__(self, pool: Evaluators) -> None:
-        """Share a pool, of which nobody else takes the verdicts."""
+    def __init__(
+        self,
+        pool: Evaluators,
+        *,
+        known: Known | None = None,
+        notify: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Share a pool, of which nobody else takes the verdicts.
+
+        Args:
+            pool: to be shared.
+            known: verdicts that need not be reached again; None to run all programs.
+            notify: called when such a verdict is there at once.
+        """
         self.pool = pool
+        self._known = known
+        self._notify = notify
         self._boxes: dict[str, list[tuple[str, Evaluation]]] = {}
+        self._asked: dict[str, list[tuple[str, str]]] = {}  # who asked, and its name, by key
 
     @contextmanager
     def client(self, number: int) -> Iterator["EvaluatorsClient"]:
@@ -125,15 +142,29 @@ class SharedEvaluators:
         finally:
             del self._boxes[str(number)]
 
+    def submit(self, owner: str, name: str, *, program: str, stage: int | None, order: int) -> None:
+        """Queue an island's program, unless its verdict is known or under way."""
+        key = f"{owner}/{name}" if self._known is None else key_of(program, stage=stage)
+        if key in self._asked:
+            self._asked[key].append((owner, name))
+        elif self._known is not None and (found := self._known.find(key)) is not None:
+            self._boxes[owner].append((name, found))
+            self._notify()
+        else:
+            self._asked[key] = [(owner, name)]
+            self.pool.submit(candidate_id=key, program=program, stage=stage, order=order)
+
     def of(self, name: str, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """Return an island's verdicts since the last time; wait for the first up to ``timeout``."""
         while True:
-            for whole, evaluation in self.pool.completed(
-                timeout=0 if self._boxes[name] else timeout
-            ):
-                owner, _, own = whole.partition("/")
-                if owner in self._boxes:  # else it has gone
-                    self._boxes[owner].append((own, evaluation))
+            wait = 0 if self._boxes[name] else timeout
+            for key, evaluation in self.pool.completed(timeout=wait):
+                if self._known is not None:
+                    self._known.put(key, evaluation)
+                for place, (owner, own) in enumerate(self._asked.pop(key)):
+                    if owner in self._boxes:  # else it has gone
+                        shared = replace(evaluation, seconds=0.0) if place else evaluation
+                        self._boxes[owner].append((own, shared))
             if self._boxes[name] or timeout is not None:
                 found, self._boxes[name] = self._boxes[name], []
                 return found
@@ -158,9 +189,7 @@ class EvaluatorsClient:
     ) -> None:
         """See `Evaluators.submit`."""
         self._out += 1
-        self._shared.pool.submit(
-            candidate_id=f"{self._name}/{candidate_id}", program=program, stage=stage, order=order
-        )
+        self._shared.submit(self._name, candidate_id, program=program, stage=stage, order=order)
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """See `Evaluators.completed`."""

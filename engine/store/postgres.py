@@ -22,7 +22,6 @@ from sqlalchemy import (
     Engine,
     NullPool,
     RowMapping,
-    create_engine,
     exc,
     func,
     insert,
@@ -89,7 +88,7 @@ class PostgresDatabase:
             UserError: the server can't be reached, has no such run, or another process writes it.
         """
         self._url, self._schema = url, schema
-        self._engine = _engine(url, schema=schema)
+        self._engine = engine_of(url, schema=schema)
         self._connection: Connection | None = None
         self._recent: deque[Row] = deque(maxlen=KEPT)
         self._written = 0  # number of the last row that is known to be there
@@ -278,7 +277,7 @@ def create_postgres(url: str, *, schema: str, rows: Iterable[Row]) -> None:
         UserError: the server can't be asked, or has a run of this name.
         ValueError: two events have one kind and subject.
     """
-    engine = _engine(url, schema=schema)
+    engine = engine_of(url, schema=schema)
     try:
         with engine.begin() as connection:
             connection.execute(CreateSchema(schema))
@@ -304,7 +303,7 @@ def check_free(url: str, *, schema: str) -> None:
     Raises:
         UserError: it can't, or it has.
     """
-    engine = _engine(url, schema=schema)
+    engine = engine_of(url, schema=schema)
     try:
         with engine.connect() as connection:
             is_taken = inspect(connection).has_schema(schema)
@@ -325,7 +324,7 @@ def drop_postgres(url: str, *, schema: str) -> None:
     Raises:
         UserError: the server can't be asked.
     """
-    engine = _engine(url, schema=schema)
+    engine = engine_of(url, schema=schema)
     try:
         with engine.begin() as connection:
             connection.execute(DropSchema(schema, cascade=True, if_exists=True))
@@ -335,7 +334,8 @@ def drop_postgres(url: str, *, schema: str) -> None:
         engine.dispose()
 
 
-def _engine(url: str, *, schema: str) -> Engine:
+def engine_of(url: str, *, schema: str) -> Engine:
+    """Return an engine for a server's database, whose tables are those of a schema."""
     return create_engine(
         checked_url(url),
         poolclass=NullPool,

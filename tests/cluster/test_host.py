@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine import config
+from engine.cluster import islands
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import check_cluster, found, island_settings
 from engine.cluster.places import island_folder
@@ -146,3 +148,29 @@ def test_settings_of_islands_share_what_a_run_has() -> None:
 def test_what_needs_all_islands_in_one_place_is_refused(override: str) -> None:
     with pytest.raises(UserError, match=override.partition("=")[0].removesuffix(".policy")):
         check_cluster(settings_of(*PLAIN, override))
+
+
+def test_a_program_that_two_islands_find_is_evaluated_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Islands of one seed make the same programs.
+    monkeypatch.setattr(islands, "island_settings", lambda settings, number: alike)
+    settings = settings_of("islands.migrate_every=0")
+    alike = replace(
+        settings,
+        islands=replace(settings.islands, count=1),
+        budget=replace(settings.budget, candidates=30),
+        pipeline=replace(settings.pipeline, speculate=False),
+    )
+    folder = founded(tmp_path / "run", settings)
+    go_on(folder, settings, range(ISLANDS))
+    logs = [
+        [recorded.event for recorded in read_log(island_folder(folder, number))]
+        for number in range(ISLANDS)
+    ]
+    every = [{e.candidate: e.evaluation for e in log if isinstance(e, Verdict)} for log in logs]
+    assert len({tuple((n, e.score) for n, e in sorted(each.items())) for each in every}) == 1
+    spent = {name: [each[name].seconds > 0 for each in every] for name in every[0]}
+    ran = [name for name, seconds in spent.items() if sum(seconds) == 1]
+    scored = [name for name, each in every[0].items() if each.score is not None and "." in name]
+    assert scored and set(scored) <= set(ran)
