@@ -22,6 +22,7 @@ from sqlalchemy import (
     Engine,
     NullPool,
     RowMapping,
+    create_engine,
     exc,
     func,
     insert,
