@@ -1,0 +1,1 @@
+"""How far a run on a cluster scales: a simulation, and what it is checked against."""
