@@ -46,7 +46,7 @@ def compile_lock(stack: str, torch: str, folder: Path) -> str:
     override = folder / "override.txt"
     override.write_text(f"torch=={torch}\n")
     command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]
-    for extra in (stack, "build", "dev"):
+    for extra in (stack, "build", "dev", "cluster"):
         command += ["--extra", extra]
     command += ["--group", "weights"]
     command += ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate"]
