@@ -14,16 +14,14 @@ The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when a limit
 is reached, 2 for bad input, 130 after Ctrl-C or SIGTERM; of a sweep, the first that is not 0.
 """
 
-import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 from engine import config
 from engine.api.run import Run
 from engine.arguments import Arguments, execute
-from engine.cluster.places import is_on_cluster
+from engine.cluster.places import check_ray, is_on_cluster
 from engine.core import UserError
 from engine.interrupt import terminable
 from engine.session import evolve, log_to_terminal
@@ -58,26 +56,21 @@ def _dispatch(arguments: Sequence[str]) -> int:
         if is_sweep(folder):
             return run_all(read_sweep(folder))
         if is_on_cluster(folder):
-            return _cluster().resume(folder)
+            check_ray()
+            from engine.cluster import session  # and Ray with it: no other run needs that
+
+            return session.resume(folder)
         run = Run.resume(folder)
     else:
         settings = config.resolve(arguments)
         if settings.cluster.kind != "none":
-            return _cluster().start(settings)
+            check_ray()
+            from engine.cluster import session
+
+            return session.start(settings)
         run = Run.start(settings)
     with run as it:
         return evolve(it)
-
-
-def _cluster() -> ModuleType:
-    """Return what starts and resumes runs on a cluster, and with it Ray: no other run needs that.
-
-    Raises:
-        UserError: Ray is not installed.
-    """
-    if importlib.util.find_spec("ray") is None:
-        raise UserError("cluster=ray needs Ray; install brood with its extra, `brood[cluster]`")
-    return importlib.import_module("engine.cluster.session")
 
 
 if __name__ == "__main__":
