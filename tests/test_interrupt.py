@@ -12,7 +12,7 @@ from command import count_events, processes_in, read_summary, start, wait_until
 
 from engine.problem import shipped
 
-ENDLESS = ("model=mutation", "budget.candidates=null", "budget.seconds=600")
+ENDLESS = ("model=mutation", "fill=none", "budget.candidates=null", "budget.seconds=600")
 
 
 def ended(process: subprocess.Popen[str], *signals: signal.Signals) -> tuple[int, str]:

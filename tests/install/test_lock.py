@@ -28,8 +28,9 @@ def test_direct_pins_are_locked(stack: str) -> None:
         *extras[stack],
         *extras["build"],
         *extras["dev"],
+        *extras["cluster"],
     ]:
-        name, version = requirement.lower().split("==")
+        name, version = re.sub(r"\[.*\]", "", requirement.lower()).split("==")
         if name != "torch":
             assert locked[name] == f"=={version}"
 
