@@ -72,12 +72,13 @@ class Host:
             bell: rings when the evaluators or the decoder have something.
         """
         self.problem = problem
-        self.parts = parts
+        self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
+        self.evaluators.announce_to(bell.set)
+        # Nobody else may take the verdicts of the evaluators that are here.
+        self.parts = replace(parts, evaluators=self.evaluators, load=lambda: parts.model)
         self._settings = settings
         self._folder = folder
         self._decoder = decoder
-        self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
-        self.evaluators.announce_to(bell.set)
         self._table = None
         if settings.store is not None:
             self._table = VerdictTable(settings.store, name=folder.name)
