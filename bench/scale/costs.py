@@ -1,4 +1,4 @@
-"""What the steps of a cluster's islands cost, in seconds, as measured; and a cluster's size."""
+"""What the steps of a cluster's islands cost, in seconds; and a cluster's size."""
 
 from __future__ import annotations
 
