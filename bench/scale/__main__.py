@@ -1,10 +1,13 @@
 """Question: where do candidates an hour stop growing with GPUs, and what breaks first?
 
-Method: a simulation (``bench/scale/simulation.py``) with the costs in ``costs``, a JSON file with the
-fields of `Costs`; single ones are overridden by ``set``, as in ``set=call:4,evaluation:0.2``. It was
-not compared with real runs yet, and no costs come with it. For each number of workers: candidates an hour; the shares of the time in which the store works, islands wait for it,
-islands wait for their neighbours' migrants, and the driver is at work. Then, at ``at`` workers,
-what migration's interval costs, with workers of unequal speed (``spread``), and what deaths cost.
+Method: a simulation (``bench/scale/simulation.py``) with the costs in ``costs``, a JSON file with
+the fields of `Costs`; single ones are overridden by ``set``, as in ``set=call:4,evaluation:0.2``.
+It was not compared with real runs yet, and no costs come with it.
+
+For each number of workers: candidates an hour; the shares of the time in which the store works,
+islands wait for it, islands wait for their neighbours' migrants, and the driver is at work. Then,
+at ``at`` workers, what migration's interval costs, with workers of unequal speed (``spread``), and
+what deaths cost.
 
 Usage: python -m bench.scale costs=FILE [set=NAME:SECONDS,...] [workers=1,4,16,64,256,1024,4096]
        [every=0,1,5,10,50] [at=64] [spread=0.2] [life=24] [seeds=3] [seconds=600]
