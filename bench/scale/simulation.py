@@ -41,7 +41,6 @@ class Tally:
         store: seconds of the store's work, over all it can do at once.
         migration: seconds in which islands waited for neighbours.
         queue: seconds in which islands waited for the store.
-        model: busy seconds of the models; a model is busy while a call is in its batch.
     """
 
     candidates: int = 0
@@ -49,7 +48,6 @@ class Tally:
     store: float = 0.0
     migration: float = 0.0
     queue: float = 0.0
-    model: float = 0.0
     finished: list[int] = field(default_factory=list)  # iterations, by island
 
 
@@ -126,11 +124,8 @@ class Simulation:
     def _call(self, worker: _Worker) -> Iterator[simpy.Event]:
         seconds = (self._costs.call + self._costs.beside * worker.calls) / worker.speed
         worker.calls += 1
-        busy = self._env.now if worker.calls == 1 else None
         yield self._env.timeout(seconds * float(self._rng.lognormal(-0.02, 0.2)))
         worker.calls -= 1
-        if busy is not None:
-            self._count("model", self._env.now - busy)
 
     def _evaluate(self, worker: _Worker) -> Iterator[simpy.Event]:
         if self._costs.lookup:

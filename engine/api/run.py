@@ -139,7 +139,7 @@ class Run:
             settings = replace(settings, problem=str(kept))
         archive_features(settings, problem)  # before anything is started
         key_of(settings.advisor)
-        check_server(settings.store, name=folder.name)
+        check_server(settings.store, names=[folder.name])
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem, load=load) as parts:

@@ -8,10 +8,12 @@ they are: a driver that died is replaced by ``resume=``.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from engine.cluster.assignment import Load, better, taker
 from engine.cluster.fleet import Fleet
+from engine.cluster.islands import island_settings
 from engine.cluster.on_ray import RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
 from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
@@ -19,6 +21,7 @@ from engine.core import Direction, UserError
 from engine.settings import RunSettings
 
 _PAUSE = 0.5  # seconds between two looks at the workers
+_MEASURED = 10.0  # seconds after which a worker's rate with its islands is believed
 _AGAIN = 1.0  # seconds after which an island that was refused is offered again
 _log = logging.getLogger("brood")
 
@@ -41,8 +44,12 @@ class Driver:
         wanted = min(settings.cluster.workers, settings.islands.count)
         self._fleet = Fleet(self._new_worker, wanted=wanted)
         self._outposts = Outposts(self._new_outpost, wanted=settings.cluster.outposts)
+        every = range(settings.islands.count)
+        self._shares = [island_settings(settings, each).budget.candidates for each in every]
         self._at: dict[int, RayWorker] = {}
         self._not_before: dict[int, float] = {}
+        self._rates: dict[RayWorker, float] = {}  # candidates a second
+        self._next_move = 0.0
         self.islands: dict[int, IslandReport] = {}
         """How each stands, as far as it was heard of."""
 
@@ -103,7 +110,7 @@ class Driver:
                 if self.are_over or self.has_reached_target:
                     return
                 self._share_out()
-                self._steal()
+                self._move()
             show()
             time.sleep(_PAUSE)
 
@@ -138,7 +145,10 @@ class Driver:
             _log.warning("a worker is lost (%s); its islands %s go on elsewhere", report, here)
             for number in here:
                 del self._at[number]
+            self._rates.pop(worker, None)
             return
+        if report.seconds >= _MEASURED:
+            self._rates[worker] = report.candidates / report.seconds
         for number, island in report.islands.items():
             self.islands[number] = island
             if number in here and (island.is_over or island.has_stopped):
@@ -157,21 +167,37 @@ class Driver:
             is_early = time.monotonic() < self._not_before.get(number, 0.0)
             if number in self._at or is_over or is_early or not self._fleet.ready:
                 continue
-            self._give(number, min(self._fleet.ready, key=self._islands_at))
+            ready = self._fleet.ready
+            self._give(number, ready[taker(self._loads(), left=self._left(number))])
 
-    def _steal(self) -> None:
-        """Let a worker that has no island take one from the worker that has most."""
-        idle = next((each for each in self._fleet.ready if not self._islands_at(each)), None)
-        most = max(self._fleet.ready, key=self._islands_at, default=None)
-        if idle is None or most is None or self._islands_at(most) < 2:
+    def _move(self) -> None:
+        """Move an island where all would end earlier, once the last move was measured."""
+        if time.monotonic() < self._next_move or (move := better(self._loads())) is None:
             return
-        number = max(number for number, at in self._at.items() if at is most)
-        most.tell("remove", number)
-        self._give(number, idle)
+        number, here, there = move
+        ready = self._fleet.ready
+        ready[here].tell("remove", number)
+        self._give(number, ready[there])
+        self._next_move = time.monotonic() + _MEASURED
+
+    def _loads(self) -> Sequence[Load]:
+        """Return what the workers that are ready have to do, in their order."""
+        return [
+            Load(
+                left={n: self._left(n) for n, at in self._at.items() if at is worker},
+                rate=self._rates.get(worker),
+            )
+            for worker in self._fleet.ready
+        ]
+
+    def _left(self, number: int) -> float:
+        """Return the candidates that an island still has; 1 where the budget sets no number."""
+        share = self._shares[number]
+        if share is None:
+            return 1.0
+        known = self.islands.get(number)
+        return max(1.0, share - (known.candidates if known is not None else 0))
 
     def _give(self, number: int, worker: RayWorker) -> None:
         self._at[number] = worker
         worker.tell("add", number, {} if self._settings.store is None else files_of(self._folder))
-
-    def _islands_at(self, worker: RayWorker) -> int:
-        return sum(at is worker for at in self._at.values())

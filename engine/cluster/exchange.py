@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.core import Child, Event, Migrant, Program, Sent, Verdict
+from engine.core import Child, Event, Migrant, Sent, Verdict
 from engine.pipeline import Calls, RunState
 
 OVER = -1
@@ -93,16 +93,12 @@ class Exchange:
         assert isinstance(child, Child) and isinstance(verdict, Verdict)  # or it was not sent
         program = child.program
         assert program is not None
-        if self._knows(program):
+        if self.state.search.knows(program):  # found here, or sent before
             return
         migrants = self.state.history.migrants
         arrived = Migrant(number=len(migrants), origin=number, candidate=name, program=program)
         self.record(arrived)
         self.record(Verdict(candidate=arrived.id, evaluation=verdict.evaluation, cell=verdict.cell))
-
-    def _knows(self, program: Program) -> bool:
-        """Whether the island has the program, which it found itself or was sent before."""
-        return self.state.search.knows(program)
 
 
 @dataclass(kw_only=True)

@@ -4,7 +4,9 @@ Each island has an equal share of the run's candidates, tokens and money, so a b
 without anybody counting over all of them.
 """
 
+import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,7 @@ from engine.core import INITIAL, Event, Problem, Seed, UserError, Verdict
 from engine.parts import Parts, settled
 from engine.pool import read_pool
 from engine.settings import BudgetSettings, RunSettings
-from engine.store import create_run
+from engine.store import create_run, drop_database
 
 _ISLANDS = 6  # fourth word of what derives from a run's seed: `engine.search.choice.chance_of`
 
@@ -63,7 +65,7 @@ def found(
     parts: Parts,
     folder: Path,
 ) -> None:
-    """Evaluate what a run begins with, and make the runs of its islands.
+    """Evaluate what a run begins with, and make the runs of its islands: all of them or none.
 
     Args:
         settings: the whole run's.
@@ -78,14 +80,18 @@ def found(
     reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
     events = first_events(settings, parts, reading)
     settings = settled(settings)  # a run that goes on does so in the format it began with
-    for number in range(settings.islands.count):
-        own = island_settings(settings, number)
-        create_run(
-            island_folder(folder, number),
-            write_config=partial(config.save, own),
-            events=[begun_session(0, problem), *_of_island(events, number)],
-            url=settings.store,
-        )
+    with ExitStack() as made:
+        for number in range(settings.islands.count):
+            island = island_folder(folder, number)
+            create_run(
+                island,
+                write_config=partial(config.save, island_settings(settings, number)),
+                events=[begun_session(0, problem), *_of_island(events, number)],
+                url=settings.store,
+            )
+            made.callback(shutil.rmtree, island)
+            made.callback(drop_database, island)
+        made.pop_all()
 
 
 def _of_island(events: Iterable[Event], number: int) -> Iterable[Event]:

@@ -6,13 +6,10 @@ nothing else.
 """
 
 import hashlib
-import logging
 from dataclasses import replace
 
 from engine.core import Evaluation
 from engine.store.verdicts import VerdictTable
-
-_log = logging.getLogger("brood")
 
 
 def key_of(program: str, *, stage: int | None) -> str:

@@ -34,7 +34,8 @@ def start(settings: RunSettings) -> int:
     if folder.exists():
         raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
     check_cluster(settings)
-    check_server(settings.store, name=f"{folder.name}.0")
+    islands = [island_folder(folder, number) for number in range(settings.islands.count)]
+    check_server(settings.store, names=[folder.name, *(each.name for each in islands)])
     problem = read_problem(settings)
     with open_ray(settings.cluster), _new_folder(folder, settings) as keep:
         return _session(settings, problem, folder, founds=True, keep=keep)

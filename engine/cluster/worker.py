@@ -55,8 +55,8 @@ class WorkerReport:
     Attributes:
         islands: those that are here, or were when they ended.
         lost: islands that could not go on here, each with the reason.
-        candidates: evaluated here.
-        seconds: in which it had islands.
+        candidates: evaluated since it has had these islands.
+        seconds: since then.
         error: what ended it; empty while it lives.
     """
 
@@ -86,12 +86,12 @@ class Worker:
         self._settings = config.load(path)
         self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
         self._ready: Future[None] = Future()
-        self._histories: dict[int, tuple[RunHistory, int]] = {}  # with the candidates on arrival
+        self._histories: dict[int, RunHistory] = {}
+        self._changed, self._before = 0.0, 0  # since when it has these islands, and candidates then
         self._over: frozenset[int] = frozenset()
         self._stopped: frozenset[int] = frozenset()
         self._lost: dict[int, str] = {}
         self._error = ""
-        self._busy = 0.0
         self._bell: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._work, name="islands", daemon=True)
 
@@ -143,8 +143,9 @@ class Worker:
             except UserError as error:
                 self._lost[number] = str(error)
                 return
-            self._histories[number] = history, history.evaluated
+            self._histories[number] = history
             self._over = frozenset(host.over)
+            self._measure_anew()
 
         self._command(begin)
 
@@ -159,6 +160,7 @@ class Worker:
             if number in host.islands:
                 host.remove(number)
             self._histories.pop(number, None)
+            self._measure_anew()
 
         self._command(end)
 
@@ -177,11 +179,11 @@ class Worker:
                     is_over=number in self._over,
                     has_stopped=number in self._stopped,
                 )
-                for number, (history, _) in every.items()
+                for number, history in every.items()
             },
             lost=dict(self._lost),
-            candidates=sum(history.evaluated - before for history, before in every.values()),
-            seconds=self._busy,
+            candidates=self._evaluated() - self._before,
+            seconds=time.monotonic() - self._changed,
             error=self._error,
         )
 
@@ -214,13 +216,20 @@ class Worker:
                 _log.exception("a worker ends")
 
     def _turn(self, host: Host) -> None:
-        began, here = time.monotonic(), set(host.islands)
+        here = set(host.islands)
         self._lost |= host.turn()
         self._over = frozenset(host.over)
         self._stopped |= here - set(host.islands) - set(self._lost)
+        if here != set(host.islands):
+            self._measure_anew()
         host.wait()
-        if here:
-            self._busy += time.monotonic() - began
+
+    def _measure_anew(self) -> None:
+        """Forget the rate: it was that of other islands."""
+        self._changed, self._before = time.monotonic(), self._evaluated()
+
+    def _evaluated(self) -> int:
+        return sum(history.evaluated for history in [*self._histories.values()])
 
     def _do_commands(self, host: Host) -> bool:
         """Do what was asked for; return whether to go on."""

@@ -4,12 +4,15 @@
 SQLAlchemy Core to the same table. Rows are only ever added.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
     Double,
     Integer,
     MetaData,
@@ -36,17 +39,20 @@ EVENTS = Table(
     Column("body", Text, nullable=False),  # JSON: see form.py
     UniqueConstraint("kind", "subject"),
 )
+_ROWS_AT_ONCE = 1000
 Row = Mapping[str, Any]
 """A row of `EVENTS`, by its columns."""
 
 
-class Database(Protocol):
+class Database(ABC):
     """The events of one run. What is asked for first opens the connection that is needed."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """What a message calls it."""
 
+    @abstractmethod
     def write(self, rows: Sequence[Row]) -> None:
         """Add rows, whose ``seq`` goes on from the last one: all of them or none, and on disk.
 
@@ -55,39 +61,49 @@ class Database(Protocol):
             ValueError: an event of this kind and subject is there already.
         """
 
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it; idempotent."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Return a connection of its own: what is read stays as it is while others write.
+
+        Raises:
+            UserError: it is damaged, or can't be read; inside the context too.
+        """
+
     def rows(self, *, after: int = 0) -> Iterator[RowMapping]:
         """Yield the rows behind the first ``after``, as they are when the first one is read.
 
         Raises:
-            UserError: it is damaged, or can't be read.
+            UserError: see `reading`.
         """
+        behind = select(EVENTS).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq)
+        with self.reading() as connection:
+            found = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(behind)
+            yield from found.mappings()
 
     def body(self, kind: str, subject: str) -> str | None:
         """Return the body of one event; None if there is none.
 
         Raises:
-            UserError: it is damaged, or can't be read.
+            UserError: see `reading`.
         """
+        asked = select(EVENTS.c.body).where(EVENTS.c.kind == kind, EVENTS.c.subject == subject)
+        with self.reading() as connection:
+            found: str | None = connection.execute(asked).scalar()
+            return found
 
     def last(self) -> tuple[int, int]:
         """Return the last event's number and its session; 0 and -1 where there is none.
 
         Raises:
-            UserError: it is damaged, or can't be read.
+            UserError: see `reading`.
         """
-
-    def close(self) -> None:
-        """Let go of it; idempotent."""
-
-
-def rows_after(after: int) -> Select[Any]:
-    """Return what asks for the rows behind the first ``after``, in their order."""
-    return select(EVENTS).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq)
-
-
-def body_of(kind: str, subject: str) -> Select[Any]:
-    """Return what asks for the body of one event."""
-    return select(EVENTS.c.body).where(EVENTS.c.kind == kind, EVENTS.c.subject == subject)
+        with self.reading() as connection:
+            seq, session = connection.execute(last_row()).one()
+            return seq, session
 
 
 def last_row() -> Select[Any]:

@@ -5,7 +5,7 @@ address, and after a ``#`` the schema with the run's table. Passwords are nobody
 libpq finds them (``PGPASSFILE``, ``PGPASSWORD``).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,19 +32,26 @@ def open_database(folder: Path, *, reads_only: bool = False) -> Database:
     Raises:
         UserError: the folder is not a run, or its database can't be opened.
     """
-    file = folder / ADDRESS
-    if not file.is_file():
+    if not (folder / ADDRESS).is_file():
         return SqliteDatabase(folder, reads_only=reads_only)
     # Only here: most runs ask no server.
     from engine.store.postgres import PostgresDatabase
 
-    try:
-        url, _, schema = file.read_text().strip().rpartition("#")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} can't be read: {error}") from error
-    if not url or not schema:
-        raise UserError(f"{file} is damaged: it names no server and schema; restore it from a copy")
+    url, schema = _address(folder / ADDRESS)
     return PostgresDatabase(url, schema=schema, reads_only=reads_only)
+
+
+def drop_database(folder: Path) -> None:
+    """Remove what a server has of the run in a folder; what is in the folder stays.
+
+    Raises:
+        UserError: the server can't be asked.
+    """
+    if (folder / ADDRESS).is_file():
+        from engine.store.postgres import drop_postgres
+
+        url, schema = _address(folder / ADDRESS)
+        drop_postgres(url, schema=schema)
 
 
 @contextmanager
@@ -80,16 +87,27 @@ def new_database(
         raise
 
 
-def check_server(url: str | None, *, name: str) -> None:
-    """Check that a server can have the events of a new run; None, for a file, is well.
+def check_server(url: str | None, *, names: Sequence[str]) -> None:
+    """Check that a server can have the events of new runs; None, for a file, is well.
 
     Raises:
-        UserError: it can't be reached, or has a run of this name.
+        UserError: it can't be reached, or has a run of one of these names.
     """
     if url is not None:
         from engine.store.postgres import check_free, schema_of
 
-        check_free(url, schema=schema_of(name))
+        check_free(url, schemas=[schema_of(name) for name in names])
+
+
+def _address(file: Path) -> tuple[str, str]:
+    """Return the server and the schema that a file names."""
+    try:
+        url, _, schema = file.read_text().strip().rpartition("#")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} can't be read: {error}") from error
+    if not url or not schema:
+        raise UserError(f"{file} is damaged: it names no server and schema; restore it from a copy")
+    return url, schema
 
 
 def _write_address(folder: Path, line: str) -> None:

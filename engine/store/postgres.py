@@ -21,7 +21,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     NullPool,
-    RowMapping,
     create_engine,
     exc,
     func,
@@ -38,10 +37,9 @@ from engine.store.database import (
     EVENTS,
     METADATA,
     SCHEMA_VERSION,
+    Database,
     Row,
-    body_of,
     last_row,
-    rows_after,
 )
 
 KEPT = 20_000
@@ -74,7 +72,7 @@ class _Busy(Exception):
     """The lock is not free: the server may not have noticed yet that this writer was cut off."""
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """See `Database`."""
 
     def __init__(self, url: str, *, schema: str, reads_only: bool = False) -> None:
@@ -135,24 +133,6 @@ class PostgresDatabase:
             _log.warning("%s is back after %.0f s", self.name, time.monotonic() - since)
         self._recent.extend(rows)
         self._written = rows[-1]["seq"]
-
-    def rows(self, *, after: int = 0) -> Iterator[RowMapping]:
-        """See `Database.rows`."""
-        with self._reading() as connection:
-            found = connection.execution_options(yield_per=1000).execute(rows_after(after))
-            yield from found.mappings()
-
-    def body(self, kind: str, subject: str) -> str | None:
-        """See `Database.body`."""
-        with self._reading() as connection:
-            found: str | None = connection.execute(body_of(kind, subject)).scalar()
-            return found
-
-    def last(self) -> tuple[int, int]:
-        """See `Database.last`."""
-        with self._reading() as connection:
-            seq, session = connection.execute(last_row()).one()
-            return seq, session
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -233,8 +213,8 @@ class PostgresDatabase:
             connection.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        """Yield a connection of its own: what is read stays as it is while others write."""
+    def reading(self) -> Iterator[Connection]:
+        """See `Database.reading`."""
         try:
             with self._engine.connect() as connection:
                 yield connection
@@ -298,16 +278,16 @@ def create_postgres(url: str, *, schema: str, rows: Iterable[Row]) -> None:
         engine.dispose()
 
 
-def check_free(url: str, *, schema: str) -> None:
-    """Check that a server can be asked and has no schema of this name.
+def check_free(url: str, *, schemas: Sequence[str]) -> None:
+    """Check that a server can be asked and has no schema of these names.
 
     Raises:
         UserError: it can't, or it has.
     """
-    engine = engine_of(url, schema=schema)
+    engine = engine_of(url, schema=schemas[0])
     try:
         with engine.connect() as connection:
-            is_taken = inspect(connection).has_schema(schema)
+            taken = {*inspect(connection).get_schema_names()} & {*schemas}
     except exc.DBAPIError as error:
         raise UserError(
             f"the server of store={url} can't be asked: {_line(error)}; mend that, or leave "
@@ -315,8 +295,8 @@ def check_free(url: str, *, schema: str) -> None:
         ) from error
     finally:
         engine.dispose()
-    if is_taken:
-        raise UserError(f"{url} has a schema {schema!r}; give another name=, or drop it")
+    if taken:
+        raise UserError(f"{url} has a schema {min(taken)!r}; give another name=, or drop it")
 
 
 def drop_postgres(url: str, *, schema: str) -> None:

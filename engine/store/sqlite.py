@@ -9,24 +9,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, NullPool, RowMapping, create_engine, exc, insert
+from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, insert
 
 from engine.core import UserError
 from engine.store.database import (
     EVENTS,
     METADATA,
     SCHEMA_VERSION,
+    Database,
     Row,
-    body_of,
     last_row,
-    rows_after,
 )
 
 DATABASE = "run.db"
 _APPLICATION_ID = 0x42524F44  # "BROD"
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """See `Database`."""
 
     def __init__(self, folder: Path, *, reads_only: bool = False) -> None:
@@ -84,31 +83,14 @@ class SqliteDatabase:
                 "mend that (is the disk full?) and resume"
             ) from error
 
-    def rows(self, *, after: int = 0) -> Iterator[RowMapping]:
-        """See `Database.rows`."""
-        with self._reading() as connection:
-            yield from connection.execute(rows_after(after)).mappings()
-
-    def body(self, kind: str, subject: str) -> str | None:
-        """See `Database.body`."""
-        with self._reading() as connection:
-            found: str | None = connection.execute(body_of(kind, subject)).scalar()
-            return found
-
-    def last(self) -> tuple[int, int]:
-        """See `Database.last`."""
-        with self._reading() as connection:
-            seq, session = connection.execute(last_row()).one()
-            return seq, session
-
     def close(self) -> None:
         """See `Database.close`."""
         self._connection.close()
         self._engine.dispose()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        """Yield a connection of its own: what is read stays as it is while others write."""
+    def reading(self) -> Iterator[Connection]:
+        """See `Database.reading`."""
         try:
             with self._engine.connect() as connection:
                 yield connection

@@ -151,12 +151,12 @@ def test_an_address_that_is_none_is_refused_and_nothing_is_left(
 ) -> None:
     from engine.store import check_server
 
-    for attempt in (lambda: check_server(url, name="one"), lambda: made(tmp_path / "one", url)):
+    for attempt in (lambda: check_server(url, names=["one"]), lambda: made(tmp_path / "one", url)):
         with pytest.raises(UserError) as refused:
             attempt()
         assert "\n" not in str(refused.value) and "secret" not in str(refused.value)
     with pytest.raises(UserError, match=words):
-        check_server(url, name="one")
+        check_server(url, names=["one"])
     assert not [*tmp_path.iterdir()]
 
 

@@ -25,7 +25,14 @@ from engine.problem import shipped
 from engine.sweep import plan, read_sweep
 from engine.sweep.process import grouped
 
-MUTATION = ("problem=signal", "model=mutation", "evaluation.workers=1", "pipeline.overlap=false")
+# A fill that is first with a program makes the same child of an iteration a duplicate: no fill.
+MUTATION = (
+    "problem=signal",
+    "model=mutation",
+    "fill=none",
+    "evaluation.workers=1",
+    "pipeline.overlap=false",
+)
 
 
 def arguments(tmp_path: Path, *more: str, candidates: int = 6) -> list[str]:

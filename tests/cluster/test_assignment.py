@@ -1,0 +1,69 @@
+"""Which worker has which islands: worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cluster.assignment import Load, better, taker
+
+
+def load(left: Mapping[int, float], rate: float | None = None) -> Load:
+    return Load(left=left, rate=rate)
+
+
+def test_an_island_goes_where_it_ends_first() -> None:
+    # With it they end after (30 + 20) / 1, (60 + 20) / 4 and (0 + 20) / 0.5 seconds.
+    loads = [load({0: 30}, 1.0), load({1: 60}, 4.0), load({}, 0.5)]
+    assert taker(loads, left=20) == 1
+
+
+def test_a_worker_that_was_not_measured_is_an_average_one() -> None:
+    # The first is at 2 a second and the third at 4, so the second counts as 3.
+    loads = [load({0: 10}, 2.0), load({1: 10}), load({2: 20}, 4.0)]
+    assert taker(loads, left=10) == 1
+
+
+def test_a_worker_that_has_nothing_to_do_takes_an_island() -> None:
+    assert better([load({0: 5, 1: 5}), load({})]) == (0, 0, 1)
+    assert better([load({}), load({3: 4, 5: 4}), load({1: 4})]) == (3, 1, 0)
+
+
+def test_a_fast_worker_takes_the_island_of_a_slow_one() -> None:
+    # They end after 40 and 10 seconds; with island 2 at the fast one after 0 and 20.
+    assert better([load({2: 40}, 1.0), load({3: 40}, 4.0)]) == (2, 0, 1)
+
+
+def test_a_move_that_gains_little_is_not_made() -> None:
+    # They end after 30 and 20; after a move of 10 they would end after 20 and 30.
+    assert better([load({0: 10, 1: 20}, 1.0), load({2: 20}, 1.0)]) is None
+    # Batching alone makes the fuller one faster: each would end after 10.
+    assert better([load({0: 10, 1: 10, 2: 10}, 3.0), load({3: 10}, 1.0)]) is None
+
+
+@pytest.mark.parametrize("loads", [[], [load({0: 1})], [load({}), load({})]])
+def test_where_nothing_can_move_nothing_does(loads: list[Load]) -> None:
+    assert better(loads) is None
+
+
+loads_of_any_kind = st.lists(
+    st.tuples(st.lists(st.floats(1, 1e6), max_size=5), st.none() | st.floats(1e-3, 1e3)),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(loads_of_any_kind)
+def test_moves_come_to_an_end(drawn: list[tuple[list[float], float | None]]) -> None:
+    numbers = iter(range(100))
+    at = [({next(numbers): each for each in left}, rate) for left, rate in drawn]
+    for _ in range(200):
+        move = better([load(left, rate) for left, rate in at])
+        if move is None:
+            return
+        number, here, there = move
+        at[there][0][number] = at[here][0].pop(number)
+    raise AssertionError("islands are moved for ever")
