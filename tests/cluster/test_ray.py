@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -93,6 +94,22 @@ def test_no_other_run_imports_ray(tmp_path: Path) -> None:
         "assert not {'ray', 'engine.cluster.session', 'psycopg'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True)
+
+
+def test_a_model_on_two_workers_of_which_one_dies(tmp_path: Path, left_nothing: None) -> None:
+    process = begun(
+        *("problem=signal", "fill=none", "islands.count=3", "name=run", f"runs={tmp_path}"),
+        *("budget.seconds=null", "budget.candidates=45", "evaluation.workers=1"),
+        *("cluster=ray", "cluster.workers=2"),
+    )
+    wait_for(process, tmp_path / "run", 10)
+    os.kill(workers(process.pid)[0], signal.SIGKILL)
+    out = finished(process)
+    assert "a worker is lost" in out and "45 candidates evaluated" in out
+    # The children of a call share its prompt's prefill, on a worker as anywhere.
+    (summary,) = tmp_path.glob("run/summary.json")
+    for island in json.loads(summary.read_text())["islands"]:
+        assert island["cached_prompt_tokens"] > 0.8 * island["prompt_tokens"]
 
 
 def test_twenty_kills_change_nothing(tmp_path: Path) -> None:

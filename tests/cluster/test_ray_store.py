@@ -13,7 +13,7 @@ from disturbed import ARGUMENTS, BUDGET, ISLANDS, begun, finished, texts, wait_f
 from servers import Server
 
 pytestmark = pytest.mark.slow
-AWAY = 10.0  # seconds
+AWAY = 30.0  # seconds
 
 
 @pytest.fixture
