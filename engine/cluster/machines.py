@@ -74,7 +74,6 @@ def start(address: str, *, block: bool) -> str:
 
 def machines() -> list[Machine]:
     """Return the living machines of the cluster that this process has joined."""
-    import ray
     from ray._private.state import actors, state  # Ray has no public way without its dashboard
 
     leaving = state.get_draining_nodes()
@@ -92,7 +91,7 @@ def machines() -> list[Machine]:
             is_leaving=node["NodeID"] in leaving,
             processes=processes.get(node["NodeID"], {}),
         )
-        for node in ray.nodes()
+        for node in state.node_table()  # type: ignore[no-untyped-call]
         if node["Alive"]
     ]
 

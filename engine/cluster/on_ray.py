@@ -24,6 +24,9 @@ from engine.core import Evaluation, UserError
 from engine.settings import ClusterSettings
 
 _CONNECTING = 5.0  # seconds
+_CPUS = 0.001
+"""Of a process, to Ray: next to none, because a machine's workers share its cores out themselves
+(`Worker.start`), but not none, because Ray spreads only what needs something over the machines."""
 _GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
 
 
@@ -50,7 +53,7 @@ class RayWorker:
         self._actor: Any = kind.options(
             num_gpus=settings.gpus,
             name=_named(name),
-            num_cpus=0,  # a machine's workers share its cores out: see `Worker.start`
+            num_cpus=_CPUS,
             max_restarts=0,  # its islands go on elsewhere at once
             max_concurrency=4,  # `found` waits, `report` does not
             scheduling_strategy="SPREAD",
@@ -141,7 +144,7 @@ class RayOutpost:
         kind: Any = ray.remote(Outpost)
         actor = kind.options(
             name=_named(f"{name} outpost"),
-            num_cpus=0,
+            num_cpus=_CPUS,
             max_restarts=0,
             max_concurrency=4,
             scheduling_strategy="SPREAD",

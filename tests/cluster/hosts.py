@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -42,6 +43,18 @@ class Host:
         """What processes there have around them: folders that no other host's processes use."""
         home = {"HOME": str(self.scratch), "RAY_TMPDIR": str(self.scratch)}
         return {**os.environ, **home, "PYTHONUNBUFFERED": "1"}
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Let this thread reach what a process on the host reaches."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        there = Path(self.inside[1].removeprefix("--net="))
+        with Path("/proc/self/ns/net").open() as own, there.open() as host:
+            assert libc.setns(host.fileno(), 0) == 0, os.strerror(ctypes.get_errno())
+            try:
+                yield
+            finally:
+                assert libc.setns(own.fileno(), 0) == 0
 
     def cut(self) -> None:
         """Let nothing through to this host or from it; it notices nothing."""

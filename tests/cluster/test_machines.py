@@ -15,7 +15,8 @@ from hosts import Host, network, why_not
 from servers import Server, installed, running
 
 pytestmark = pytest.mark.slow
-MANY = ("budget.candidates=400", "problem=third_autocorr")
+SLOW = Path(__file__).parents[2] / "bench/scale/slow_problem"
+RUN = (*ARGUMENTS[1:], f"problem.path={SLOW}", "budget.candidates=450")
 CUT_OFF = 30.0  # seconds
 
 
@@ -76,22 +77,25 @@ def server_there(three: list[Host]) -> Iterator[Server]:
 
 
 @pytest.fixture
-def arguments(tmp_path: Path, three: list[Host], server_there: Server) -> tuple[str, ...]:
-    """Of a run on the three."""
-    return (
-        *(*ARGUMENTS, *MANY, f"runs={tmp_path}", "cluster.workers=3", "cluster.patience=5"),
-        *(f"cluster.address={three[0].address}:6379", f"store={server_there.url}"),
-    )
+def arguments(tmp_path: Path, three: list[Host], server_there: Server) -> Iterator[tuple[str, ...]]:
+    """Of a run on the three, whose server the test can ask too."""
+    with three[0].entered():
+        yield (
+            *(*RUN, f"runs={tmp_path}", "cluster.workers=3", "cluster.patience=5"),
+            *(f"cluster.address={three[0].address}:6379", f"store={server_there.url}"),
+        )
 
 
-def assert_same_as_on_one_machine(folder: Path, tmp_path: Path) -> None:
-    finished(begun(*ARGUMENTS, *MANY, f"runs={tmp_path / 'one'}", "cluster.workers=1"))
-    for number in range(ISLANDS):
-        assert texts(folder, number) == texts(tmp_path / "one" / "run", number)
+@pytest.fixture(scope="module")
+def one_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run on this machine alone."""
+    runs = tmp_path_factory.mktemp("one")
+    finished(begun(*RUN, f"runs={runs}", "cluster.workers=1"))
+    return runs / "run"
 
 
 def test_a_machine_that_is_cut_off_and_comes_back_changes_nothing(
-    tmp_path: Path, three: list[Host], arguments: tuple[str, ...]
+    tmp_path: Path, one_machine: Path, three: list[Host], arguments: tuple[str, ...]
 ) -> None:
     process = begun(*arguments, on=three[0])
     folder = tmp_path / "run"
@@ -101,12 +105,13 @@ def test_a_machine_that_is_cut_off_and_comes_back_changes_nothing(
     assert process.poll() is None
     three[2].mend()
     out = finished(process)
-    assert "400 candidates evaluated" in out and "a worker is lost" in out
-    assert_same_as_on_one_machine(folder, tmp_path)
+    assert "450 candidates evaluated" in out and "a worker is lost" in out
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(one_machine, number)
 
 
 def test_a_machine_that_is_drained_is_left(
-    tmp_path: Path, three: list[Host], arguments: tuple[str, ...]
+    tmp_path: Path, one_machine: Path, three: list[Host], arguments: tuple[str, ...]
 ) -> None:
     process = begun(*arguments, on=three[0])
     folder, head = tmp_path / "run", f"address={three[0].address}:6379"
@@ -119,5 +124,6 @@ def test_a_machine_that_is_drained_is_left(
         assert process.poll() is None
     assert three[2].address not in shown  # Ray ends there once nothing is left
     out = finished(process)
-    assert "its machine is drained" in out and "400 candidates evaluated" in out
-    assert_same_as_on_one_machine(folder, tmp_path)
+    assert "its machine is drained" in out and "450 candidates evaluated" in out
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(one_machine, number)
