@@ -57,6 +57,12 @@ def workers(driver: int) -> list[int]:
     ]
 
 
+def cpu_ticks(process: int) -> int:
+    """How much a process has computed."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def texts(folder: Path, number: int) -> dict[str, str]:
     """The programs of an island's log that were evaluated or came from elsewhere."""
     events = [recorded.event for recorded in read_log(island_folder(folder, number))]
