@@ -209,11 +209,19 @@ def _read(alone: _Islands) -> float:
 def _report(settings: RunSettings, scratch: Path) -> float:
     prepare_ray()
     from engine.cluster.on_ray import RayWorker, open_ray, reports
+    from engine.cluster.worker import Worker
 
     path = scratch / "settings.yaml"
     config.save(settings, path)
     with open_ray(settings.cluster):
-        worker = RayWorker(settings.cluster, text=path.read_text(), name="run", folder=None)
+        worker = RayWorker(
+            settings.cluster,
+            Worker,
+            label="run",
+            settings=path.read_text(),
+            name="run",
+            folder=None,
+        )
         while worker.place() is None:
             time.sleep(0.1)
         seconds = _median(lambda: reports([worker]), times=200)

@@ -14,9 +14,19 @@ from pathlib import Path
 from engine.cluster.assignment import Load, better, taker
 from engine.cluster.fleet import Fleet
 from engine.cluster.islands import island_settings
-from engine.cluster.on_ray import RayOutpost, RayWorker, WorkerLost
+from engine.cluster.last_nodes import LastNodes
+from engine.cluster.node_caches import NodeCaches
+from engine.cluster.on_ray import RayNodeCache, RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
-from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
+from engine.cluster.prefiller import Prefiller
+from engine.cluster.worker import (
+    Files,
+    IslandReport,
+    Worker,
+    WorkerReport,
+    files_of,
+    put_files,
+)
 from engine.core import Direction, UserError
 from engine.settings import RunSettings
 
@@ -42,11 +52,19 @@ class Driver:
         self._direction = direction
         self._text = (folder / "config.yaml").read_text()
         wanted = min(settings.cluster.workers, settings.islands.count)
-        self._fleet = Fleet(self._new_worker, wanted=wanted)
+        self._fleet = Fleet(
+            self._new_worker,
+            workers=wanted,
+            prefillers=settings.cluster.prefillers,
+            caches=self._caches(),
+        )
+        self._prefillers: dict[RayWorker, RayWorker | None] = {}  # which a worker uses
         self._outposts = Outposts(self._new_outpost, wanted=settings.cluster.outposts)
         every = range(settings.islands.count)
         self._shares = [island_settings(settings, each).budget.candidates for each in every]
         self._at: dict[int, RayWorker] = {}
+        self._keeps_kv = settings.cache.kind != "none"
+        self._nodes = LastNodes(folder)
         self._not_before: dict[int, float] = {}
         self._rates: dict[RayWorker, float] = {}  # candidates a second
         self._next_move = 0.0
@@ -100,6 +118,7 @@ class Driver:
             for worker, report in self._fleet.turn().items():
                 self._take(worker, report)
             self._outposts.turn(self._fleet.ready)
+            self._pair()
             if is_stopping and not self._at:
                 return
             if stopped() and not is_stopping:
@@ -120,13 +139,22 @@ class Driver:
         self._outposts.close()
         self._at.clear()
 
-    def _new_worker(self) -> RayWorker:
+    def _new_worker(self, is_prefiller: bool) -> RayWorker:
+        cluster, name, text = self._settings.cluster, self._folder.name, self._text
+        if is_prefiller:
+            return RayWorker(cluster, Prefiller, label=f"{name} prefiller", settings=text)
         at_hand = self._settings.store is None
-        return RayWorker(
-            self._settings.cluster,
-            text=self._text,
-            name=self._folder.name,
-            folder=str(self._folder.resolve()) if at_hand else None,
+        folder = str(self._folder.resolve()) if at_hand else None
+        return RayWorker(cluster, Worker, label=name, settings=text, name=name, folder=folder)
+
+    def _caches(self) -> NodeCaches | None:
+        """Return the machines' LMCache servers, where there are any and they are the run's."""
+        cache, model = self._settings.cache, self._settings.model
+        if cache.kind == "none" or cache.server is not None:
+            return None
+        return NodeCaches(
+            cache,
+            lambda node: RayNodeCache(self._settings.cluster, node=node, cache=cache, model=model),
         )
 
     def _new_outpost(self) -> RayOutpost:
@@ -159,6 +187,20 @@ class Driver:
                 del self._at[number]
                 self._not_before[number] = time.monotonic() + _AGAIN
 
+    def _pair(self) -> None:
+        """Let each worker use a prefiller of its machine, the one that fewest use."""
+        ready, prefillers = self._fleet.ready, self._fleet.prefillers
+        before, self._prefillers = self._prefillers, {}
+        for worker in ready:
+            node = self._fleet.node_of(worker)
+            near = [each for each in prefillers if self._fleet.node_of(each) == node]
+            used, uses = before.get(worker), [*self._prefillers.values()]
+            if used not in near:
+                used = min(near, key=uses.count, default=None)
+                if used is not None or before.get(worker) is not None:
+                    worker.tell("prefill_at", used and used.handle())
+            self._prefillers[worker] = used
+
     def _share_out(self) -> None:
         """Give each island that is nowhere to the worker that has fewest."""
         for number in range(self._settings.islands.count):
@@ -167,8 +209,8 @@ class Driver:
             is_early = time.monotonic() < self._not_before.get(number, 0.0)
             if number in self._at or is_over or is_early or not self._fleet.ready:
                 continue
-            ready = self._fleet.ready
-            self._give(number, ready[taker(self._loads(), left=self._left(number))])
+            at = taker(self._loads(), left=self._left(number), warm=self._nodes.get(number))
+            self._give(number, self._fleet.ready[at])
 
     def _move(self) -> None:
         """Move an island where all would end earlier, once the last move was measured."""
@@ -186,6 +228,7 @@ class Driver:
             Load(
                 left={n: self._left(n) for n, at in self._at.items() if at is worker},
                 rate=self._rates.get(worker),
+                node=self._fleet.node_of(worker) if self._keeps_kv else "",
             )
             for worker in self._fleet.ready
         ]
@@ -200,4 +243,6 @@ class Driver:
 
     def _give(self, number: int, worker: RayWorker) -> None:
         self._at[number] = worker
+        if self._keeps_kv:
+            self._nodes.put(number, self._fleet.node_of(worker))
         worker.tell("add", number, {} if self._settings.store is None else files_of(self._folder))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from engine.cluster.node_caches import NodeCaches
 from engine.cluster.on_ray import RayWorker, WorkerLost, leaving, reports
 from engine.cluster.worker import WorkerReport
 from engine.core import UserError
@@ -24,33 +25,55 @@ T = TypeVar("T")
 @dataclass(kw_only=True)
 class _Member:
     worker: RayWorker
+    is_prefiller: bool
     asked: float
     node: str = ""
     free: Sequence[int] = ()  # cores that it may use
-    cores: Sequence[int] = ()  # those that it keeps to; none before it was started
+    cores: Sequence[int] = ()  # those that it is to keep to
+    is_started: bool = False
     is_ready: bool = False
 
 
 class Fleet:
     """See the module. One thread uses it."""
 
-    def __init__(self, make: Callable[[], RayWorker], *, wanted: int) -> None:
+    def __init__(
+        self,
+        make: Callable[[bool], RayWorker],
+        *,
+        workers: int,
+        prefillers: int = 0,
+        caches: NodeCaches | None = None,
+    ) -> None:
         """Have no worker yet.
 
         Args:
-            make: asks for one.
-            wanted: how many there are to be.
+            make: asks for a worker, or for a prefiller if it is called with True.
+            workers: how many there are to be.
+            prefillers: how many there are to be.
+            caches: the machines' LMCache servers, which all of them share; None for none.
         """
         self._make = make
-        self._wanted = wanted
+        self._caches = caches
+        self._wanted = {False: workers, True: prefillers}
         self._members: list[_Member] = []
         self._deaths = 0
         self._said = float("-inf")
 
+    def node_of(self, worker: RayWorker) -> str:
+        """Return the machine of a worker that is ready."""
+        (node,) = (each.node for each in self._members if each.worker is worker)
+        return node
+
     @property
     def ready(self) -> list[RayWorker]:
         """The workers that may have islands."""
-        return [each.worker for each in self._members if each.is_ready]
+        return [each.worker for each in self._members if each.is_ready and not each.is_prefiller]
+
+    @property
+    def prefillers(self) -> list[RayWorker]:
+        """Those that may compute prompts."""
+        return [each.worker for each in self._members if each.is_ready and each.is_prefiller]
 
     def turn(self) -> Mapping[RayWorker, WorkerReport | str]:
         """Go on with what is started, and replace what is lost.
@@ -61,12 +84,13 @@ class Fleet:
         Raises:
             UserError: workers can't be started.
         """
-        while len(self._members) < self._wanted:
-            self._members.append(_Member(worker=self._make(), asked=time.monotonic()))
+        self._ask()
         self._place()
+        self._start()
         self._load()
         found: dict[RayWorker, WorkerReport | str] = dict(self._let_go())
-        for worker, report in reports(self.ready).items():
+        prefillers, workers = self.prefillers, self.ready
+        for worker, report in reports([*workers, *prefillers]).items():
             error = str(report) if isinstance(report, WorkerLost) else report.error
             if error:
                 self._bury(worker)
@@ -74,15 +98,30 @@ class Fleet:
             else:
                 assert not isinstance(report, WorkerLost)
                 found[worker] = report
+        for prefiller in prefillers:
+            if isinstance(why := found.pop(prefiller), str):
+                _log.warning("a prefiller is lost (%s)", why)
         return found
 
     def close(self) -> None:
         """End all workers."""
         for each in [*self._members]:
             self._end(each)
+        if self._caches is not None:
+            self._caches.close()
+
+    def _ask(self) -> None:
+        """Ask for those that are missing."""
+        for is_prefiller, wanted in self._wanted.items():
+            have = sum(each.is_prefiller == is_prefiller for each in self._members)
+            for _ in range(wanted - have):
+                worker = self._make(is_prefiller)
+                self._members.append(
+                    _Member(worker=worker, is_prefiller=is_prefiller, asked=time.monotonic())
+                )
 
     def _place(self) -> None:
-        """Start those that have a place, on cores that none of the others there has."""
+        """Share out the cores of a machine: none gets any that another one has."""
         for member in [each for each in self._members if not each.node]:
             if (found := self._asked(member, member.worker.place)) is not None:
                 member.node, member.free = found
@@ -103,22 +142,30 @@ class Fleet:
             free = [core for core in member.free if core not in taken] or member.free
             among = min(len(beside), len(free))
             member.cores = free[beside.index(member) % among :: among]
-        for member in new:
-            member.worker.start(member.cores)
+
+    def _start(self) -> None:
+        """Start those that have cores, once the LMCache server of their machine is there."""
+        for member in [each for each in self._members if each.cores and not each.is_started]:
+            cache = None if self._caches is None else self._caches.settings(member.node)
+            if cache is not None or self._caches is None:
+                member.worker.start(member.cores, cache)
+                member.is_started = True
 
     def _load(self) -> None:
         """See whose model is there."""
-        for member in [each for each in self._members if each.cores and not each.is_ready]:
+        for member in [each for each in self._members if each.is_started and not each.is_ready]:
             if self._asked(member, member.worker.is_ready):
                 member.is_ready, self._deaths = True, 0
 
     def _let_go(self) -> Iterator[tuple[RayWorker, str]]:
-        """End the workers whose machines are drained; yield those that may have islands."""
+        """End what is on machines that are drained; yield the workers that may have islands."""
         gone = leaving()
         for member in [each for each in self._members if each.node in gone]:
             self._end(member)
-            if member.is_ready:
+            if member.is_ready and not member.is_prefiller:
                 yield member.worker, "its machine is drained"
+        if self._caches is not None:
+            self._caches.leave(gone)
 
     def _end(self, member: _Member) -> None:
         """End a worker in good order, if it still can be."""

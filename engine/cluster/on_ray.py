@@ -9,6 +9,7 @@ import os
 import socket
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,48 +17,67 @@ from typing import Any
 import ray
 from ray import exceptions
 from ray._private.state import state  # Ray has no public way without its dashboard
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from engine.cluster.node_cache import NodeCache
 from engine.cluster.outpost import Outpost
+from engine.cluster.prefiller import Prefiller
 from engine.cluster.spread import OutpostLost, Submission
 from engine.cluster.worker import Worker, WorkerReport
 from engine.core import Evaluation, UserError
-from engine.settings import ClusterSettings
+from engine.settings import CacheSettings, ClusterSettings, ModelSettings
 
 _CONNECTING = 5.0  # seconds
 _CPUS = 0.001
 """Of a process, to Ray: next to none, because a machine's workers share its cores out themselves
 (`Worker.start`), but not none, because Ray spreads only what needs something over the machines."""
-_GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
+_MOST_CALLERS = 64  # of a prefiller, at once
+_GONE = (
+    exceptions.ActorUnschedulableError,  # on a machine that is gone
+    exceptions.GetTimeoutError,
+    exceptions.RayActorError,
+    exceptions.RaySystemError,
+)
 
 
 class WorkerLost(Exception):
     """A worker is dead, or does not answer."""
 
 
+class CacheLost(Exception):
+    """A machine's LMCache server can't be had any more."""
+
+
 class RayWorker:
-    """A worker somewhere in the cluster, which may be dead."""
+    """A worker, or a prefiller, somewhere in the cluster, which may be dead."""
 
     def __init__(
-        self, settings: ClusterSettings, *, text: str, name: str, folder: str | None
+        self,
+        cluster: ClusterSettings,
+        of: type[Worker] | type[Prefiller],
+        *,
+        label: str,
+        **arguments: object,
     ) -> None:
         """Ask for it; Ray starts its process where there is room for it.
 
         Args:
-            settings: of the cluster.
-            text: see ``settings`` of `Worker`.
-            name: see `Worker`.
-            folder: see `Worker`.
+            cluster: its settings.
+            of: what it is.
+            label: what is said of it where the cluster's processes are listed.
+            arguments: with which that is made.
         """
-        self._patience = settings.patience
-        kind: Any = ray.remote(Worker)
+        self._patience = cluster.patience
+        kind: Any = ray.remote(of)
         self._actor: Any = kind.options(
-            num_gpus=settings.gpus,
-            name=_named(name),
+            name=_named(label),
+            num_gpus=cluster.gpus,
             num_cpus=_CPUS,
             max_restarts=0,  # its islands go on elsewhere at once
-            max_concurrency=4,  # `found` waits, `report` does not
+            # `found` waits, and a prefiller's callers do; `report` does not.
+            max_concurrency=4 if of is Worker else _MOST_CALLERS,
             scheduling_strategy="SPREAD",
-        ).remote(text, name=name, folder=folder)
+        ).remote(**arguments)
         self._placed = self._actor.__ray_call__.remote(_place)
         self._loaded: Any = None
 
@@ -70,9 +90,9 @@ class RayWorker:
         found: tuple[str, Sequence[int]] | None = self._answered(self._placed)
         return found
 
-    def start(self, cores: Sequence[int]) -> None:
-        """Have it load the model, on some cores."""
-        self._actor.start.remote(cores)
+    def start(self, cores: Sequence[int], cache: CacheSettings | None) -> None:
+        """Have it load the model; see `Worker.start`."""
+        self._actor.start.remote(cores, cache)
         self._loaded = self._actor.ready.remote()
 
     def is_ready(self) -> bool:
@@ -102,6 +122,10 @@ class RayWorker:
         """Call a method, and wait for nothing."""
         getattr(self._actor, method).remote(*arguments)
 
+    def handle(self) -> "RayPrefiller":
+        """Return what a worker has of a prefiller."""
+        return RayPrefiller(actor=self._actor)
+
     def kill(self) -> None:
         """End its process, whatever it is at."""
         ray.kill(self._actor)
@@ -111,14 +135,23 @@ class RayWorker:
         return self._get(answer) if done else else_
 
     def _get(self, answer: Any, *, waits: bool = False) -> Any:
-        try:
-            return ray.get(answer, timeout=None if waits else self._patience)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, UserError):
-                raise error.cause from None
-            raise
-        except _GONE as error:
-            raise WorkerLost(str(error).partition("\n")[0]) from error
+        return _got(answer, seconds=None if waits else self._patience, lost=WorkerLost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayPrefiller:
+    """A prefiller as a worker has it; see `Prefilling`. It may be sent to a worker.
+
+    Attributes:
+        actor: the process.
+    """
+
+    actor: Any
+
+    def prefill(self, token_ids: Sequence[int]) -> "Future[None]":
+        """See `Prefilling.prefill`."""
+        future: Future[None] = self.actor.prefill.remote(token_ids).future()
+        return future
 
 
 @dataclass(kw_only=True, eq=False)
@@ -192,14 +225,53 @@ class RayOutpost:
         ray.kill(self.actor)
 
     def _get(self, answer: Any) -> Any:
-        try:
-            return ray.get(answer, timeout=self.patience)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, UserError):
-                raise error.cause from None
-            raise
-        except _GONE as error:
-            raise OutpostLost(str(error).partition("\n")[0]) from error
+        return _got(answer, seconds=self.patience, lost=OutpostLost)
+
+
+class RayNodeCache:
+    """The process that holds a machine's LMCache server; see `NodeCache`."""
+
+    def __init__(
+        self, settings: ClusterSettings, *, node: str, cache: CacheSettings, model: ModelSettings
+    ) -> None:
+        """Have Ray start it on a machine."""
+        self.patience = settings.patience
+        kind: Any = ray.remote(NodeCache)
+        self.actor: Any = kind.options(
+            num_cpus=0,
+            max_restarts=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        ).remote(cache, model)
+        self._asked: Any = None
+
+    def settings(self) -> CacheSettings | None:
+        """Return what `NodeCache.settings` does; None as long as it does not answer.
+
+        Raises:
+            UserError: it does.
+            CacheLost: it is dead, or its machine.
+        """
+        if self._asked is None:
+            self._asked = self.actor.settings.remote()
+        done, _ = ray.wait([self._asked], timeout=0)
+        if not done:
+            return None
+        asked, self._asked = self._asked, None
+        found: CacheSettings = _got(asked, seconds=self.patience, lost=CacheLost)
+        return found
+
+    def kill(self) -> None:
+        """End its process."""
+        ray.kill(self.actor)
+
+
+def end_caches(caches: Sequence[RayNodeCache]) -> None:
+    """End machines' servers, and give them time to store what they have."""
+    closing = [each.actor.close.remote() for each in caches]
+    if closing:
+        ray.wait(closing, num_returns=len(closing), timeout=caches[0].patience)
+    for each in caches:
+        each.kill()
 
 
 def reports(workers: Sequence[RayWorker]) -> Mapping[RayWorker, WorkerReport | WorkerLost]:
@@ -256,6 +328,23 @@ def open_ray(settings: ClusterSettings) -> Iterator[None]:
 def _named(name: str) -> str:
     """Return an actor's name, which says what it is part of and is its own."""
     return f"{name}/{uuid.uuid4().hex}"
+
+
+def _got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
+    """Return what a process answers.
+
+    Raises:
+        UserError: it does.
+        Exception: ``lost``, where it is dead or does not answer in time.
+    """
+    try:
+        return ray.get(answer, timeout=seconds)
+    except exceptions.RayTaskError as error:
+        if isinstance(error.cause, UserError):
+            raise error.cause from None
+        raise
+    except _GONE as error:
+        raise lost(str(error).partition("\n")[0]) from error
 
 
 def _place(actor: Worker | Outpost) -> tuple[str, Sequence[int]]:

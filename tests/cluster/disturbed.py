@@ -34,8 +34,8 @@ def begun(*arguments: str, on: Host | None = None) -> subprocess.Popen[str]:
     )
 
 
-def workers(driver: int) -> list[int]:
-    """The processes that are workers of a driver's Ray cluster."""
+def workers(driver: int, *, kind: str = "Worker") -> list[int]:
+    """The processes that are actors of a kind in a driver's Ray cluster."""
     parents: dict[int, int] = {}
     names: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -53,7 +53,7 @@ def workers(driver: int) -> list[int]:
         return process == driver
 
     return [
-        each for each, name in names.items() if name.startswith("ray::Worker") and is_below(each)
+        each for each, name in names.items() if name.startswith(f"ray::{kind}") and is_below(each)
     ]
 
 
