@@ -15,10 +15,12 @@ from engine.cluster.exchange import OVER, Exchange, MigratingCalls
 from engine.cluster.islands import neighbours_of
 from engine.cluster.known import Known
 from engine.cluster.places import island_folder
+from engine.cluster.pupil import Pupil, Schoolbag
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
 from engine.cluster.spread import SpreadEvaluators
 from engine.core import Event, Problem, Sent, UserError
 from engine.inference import Model
+from engine.learning import MakeGroup
 from engine.loop import Loop
 from engine.parts import Parts, open_parts
 from engine.pipeline import Calls, RunState
@@ -60,6 +62,7 @@ class Host:
         parts: Parts,
         decoder: SharedDecoder,
         bell: threading.Event,
+        bag: Schoolbag | None = None,
     ) -> None:
         """Have no island.
 
@@ -70,6 +73,7 @@ class Host:
             parts: that all islands share.
             decoder: likewise.
             bell: rings when the evaluators or the decoder have something.
+            bag: what crosses to the trainer of the run and back; None where nothing learns.
         """
         self.problem = problem
         self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
@@ -88,6 +92,7 @@ class Host:
         idle = parts.idle_evaluators
         self._idle = None if idle is None else SharedEvaluators(idle.pool)
         self._bell = bell
+        self._bag = bag
         self._is_asked = threading.Event()
         self.islands: dict[int, Island] = {}
         self.over: set[int] = set()
@@ -196,7 +201,25 @@ class Host:
                 idle_evaluators=idle,
                 load=lambda: parts.model,
                 decoding=partial(self._decoder.client, number),
+                learning=partial(self._pupil, number),
             )
+
+    def _pupil(
+        self,
+        number: int,
+        history: RunHistory,
+        make_group: MakeGroup,
+        share: Callable[[], float],
+    ) -> Pupil:
+        assert self._bag is not None  # or nothing learns
+        return Pupil(
+            number=number,
+            history=history,
+            make_group=make_group,
+            share=share,
+            bag=self._bag,
+            max_lag=self._settings.learning.max_lag,
+        )
 
     def _calls_of(self, number: int) -> Callable[..., Calls]:
         islands = self._settings.islands
@@ -225,6 +248,7 @@ def open_host(
     folder: Path,
     timeline: Path,
     load: Callable[[], Model] | None = None,
+    bag: Schoolbag | None = None,
 ) -> Iterator[Host]:
     """Start what islands share, and hold it.
 
@@ -234,6 +258,7 @@ def open_host(
         folder: holds the islands' folders.
         timeline: file for who was busy when.
         load: returns the model, which stays open; None to load the settings' and close it.
+        bag: see `Host`.
 
     Raises:
         UserError: `open_parts` does.
@@ -254,6 +279,7 @@ def open_host(
             parts=parts,
             decoder=SharedDecoder(decoder),
             bell=bell,
+            bag=bag,
         )
         try:
             yield host

@@ -1,4 +1,4 @@
-"""Workers as Ray actors. The only module that imports Ray.
+"""Workers as Ray actors. The only module that imports Ray, beside ``ray_tutor.py``.
 
 Covers: starting or joining a Ray cluster, and calls to workers that may be dead, slow or cut off.
 Does not cover which workers there are to be (``fleet.py``), or which islands they get

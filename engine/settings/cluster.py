@@ -17,6 +17,7 @@ class ClusterSettings(Section):
         address: of the Ray cluster, ``HOST:PORT``; None to start one on this machine.
         workers: how many have a model, at most one for each island.
         gpus: of each worker.
+        trainer_gpus: of the process that trains, where the model learns; 0 for a CPU.
         outposts: processes with evaluators and no model, spread over the cluster's machines.
         patience: seconds after which a worker that does not answer counts as dead.
     """
@@ -25,6 +26,7 @@ class ClusterSettings(Section):
     address: str | None = None
     workers: Count = 1
     gpus: Annotated[Whole, Field(ge=0)] = 0
+    trainer_gpus: Annotated[Whole, Field(ge=0)] = 0
     outposts: Annotated[Whole, Field(ge=0)] = 0
     patience: Annotated[Number, Field(ge=1)] = 60.0
 
