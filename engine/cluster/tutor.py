@@ -54,6 +54,8 @@ class Tutor:
         """
         course, folder = self._course, None
         prepare(threads=None, kv_cache_gb=course.model.kv_cache_gb)
+        # Ray has imported tqdm: too late for what `prepare` says to that.
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
         if course.device == "cpu":
             os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)  # a worker's model may need the cores
         if course.checkpoint is not None:

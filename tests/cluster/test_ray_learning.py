@@ -20,7 +20,7 @@ from engine.store import read_log
 
 pytestmark = pytest.mark.slow
 ISLANDS = 2
-CANDIDATES = 400
+CANDIDATES = 300
 ARGUMENTS = (
     *("problem=signal", "fill=none", "learning=mean_baseline", "cluster=ray", "name=run"),
     *("learning.groups=2", "learning.max_lag=8", "search.k=4", "pipeline.children=8", "seed=3"),
