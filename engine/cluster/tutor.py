@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from engine.cluster.files import Files, all_files, put_files
 from engine.inference import find_weights, prepare
 from engine.learning import PRIORITY, Job, Setup, Step, make_step, trainer_of
+from engine.scratch import make_scratch, remove_stale
 from engine.session import log_to_terminal
 from engine.settings import LearningSettings, ModelSettings
 
 if TYPE_CHECKING:
     from engine.learning.trainer import Trainer
+
+_SCRATCH = "brood-tutor-"  # begins the name of a tutor's folder for temporary files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +46,9 @@ class Tutor:
         """Load nothing yet."""
         log_to_terminal()
         self._course = course
-        self._scratch = Path(tempfile.mkdtemp(prefix="brood-tutor-"))
+        temporary = Path(tempfile.gettempdir())
+        remove_stale(temporary, _SCRATCH)  # of tutors that were killed, as each is in the end
+        self._scratch, _ = make_scratch(temporary, f"{_SCRATCH}{os.getpid()}")
         self._trainer: Trainer | None = None
 
     def load(self) -> None:
