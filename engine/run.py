@@ -21,7 +21,8 @@ from pathlib import Path
 from engine import config
 from engine.api.run import Run
 from engine.arguments import Arguments, execute
-from engine.cluster.places import check_ray, is_on_cluster
+from engine.cluster.before_ray import prepare_ray
+from engine.cluster.places import is_on_cluster
 from engine.core import UserError
 from engine.interrupt import terminable
 from engine.session import evolve, log_to_terminal
@@ -56,7 +57,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         if is_sweep(folder):
             return run_all(read_sweep(folder))
         if is_on_cluster(folder):
-            check_ray()
+            prepare_ray()
             from engine.cluster import session  # and Ray with it: no other run needs that
 
             return session.resume(folder)
@@ -64,7 +65,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
     else:
         settings = config.resolve(arguments)
         if settings.cluster.kind != "none":
-            check_ray()
+            prepare_ray()
             from engine.cluster import session
 
             return session.start(settings)

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import NullPool, create_engine, text
 
-SETTINGS = ("fsync=off", "listen_addresses=", "max_connections=40", "wal_writer_delay=10s")
+SETTINGS = ("fsync=off", "max_connections=40", "wal_writer_delay=10s")
 """No test loses a machine's power. What is written with ``synchronous_commit=off`` stays in the
 server's memory for a while."""
 
@@ -31,26 +31,43 @@ def installed() -> Path | None:
 class Server:
     """A server, which may be stopped, killed and started again."""
 
-    def __init__(self, folder: Path, programs: Path) -> None:
-        """Make its files; it does not run yet."""
+    def __init__(
+        self, folder: Path, programs: Path, *, inside: Sequence[str] = (), address: str = ""
+    ) -> None:
+        """Make its files; it does not run yet.
+
+        Args:
+            folder: an empty one.
+            programs: the folder of the server's.
+            inside: what a command begins with so that it runs where the server is to be.
+            address: where anybody may reach it, besides the socket in its folder.
+        """
         self.folder = folder
         self._programs = programs
-        self._user = "nobody" if os.geteuid() == 0 else None  # it refuses to be run by root
-        if self._user is not None:
-            entry = pwd.getpwnam(self._user)
+        self._inside = inside
+        self._address = address
+        self._as: tuple[str, ...] = ()
+        if os.geteuid() == 0:  # it refuses to be run by root
+            entry = pwd.getpwnam("nobody")
             os.chown(folder, entry.pw_uid, entry.pw_gid)
+            self._as = ("setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}")
+            self._as += ("--clear-groups",)
         self._call("initdb", "--auth=trust", "--username=brood", "--no-sync")
+        if address:
+            with (folder / "data/pg_hba.conf").open("a") as file:
+                file.write("host all all all trust\n")
 
     @property
     def url(self) -> str:
         """The address of its database."""
+        if self._address:
+            return f"postgresql://brood@{self._address}/postgres"
         return f"postgresql://brood@/postgres?host={self.folder}"
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = " ".join(
-            f"-c {each}" for each in (*SETTINGS, f"unix_socket_directories={self.folder}")
-        )
+        places = (f"unix_socket_directories={self.folder}", f"listen_addresses={self._address}")
+        options = " ".join(f"-c {each}" for each in (*SETTINGS, *places))
         self._call("pg_ctl", "start", "--wait", "--log", str(self.folder / "log"), "-o", options)
 
     def stop(self, how: str = "fast") -> None:
@@ -72,8 +89,8 @@ class Server:
 
     def sql(self, statement: str) -> list[tuple[object, ...]]:
         """Execute a statement; return its rows."""
-        address = self.url.replace("postgresql:", "postgresql+psycopg:")
-        engine = create_engine(address, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        url = f"postgresql+psycopg://brood@/postgres?host={self.folder}"
+        engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             found = connection.execute(text(statement))
             return [tuple(row) for row in found] if found.returns_rows else []
@@ -88,9 +105,7 @@ class Server:
     def _call(self, program: str, *arguments: str) -> None:
         data = str(self.folder / "data")
         done = subprocess.run(
-            [self._programs / program, "-D", data, *arguments],
-            user=self._user,
-            extra_groups=[] if self._user else None,
+            [*self._inside, *self._as, str(self._programs / program), "-D", data, *arguments],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -110,12 +125,12 @@ def is_alive(process: int) -> bool:
 
 
 @contextmanager
-def running(programs: Path) -> Iterator[Server]:
-    """Hold a server that runs."""
+def running(programs: Path, *, inside: Sequence[str] = (), address: str = "") -> Iterator[Server]:
+    """Hold a server that runs; see `Server`."""
     # Not below pytest's folder, which only its user may enter.
     folder = Path(tempfile.mkdtemp(prefix="brood-postgres-"))
     try:
-        server = Server(folder, programs)
+        server = Server(folder, programs, inside=inside, address=address)
         server.start()
         try:
             yield server

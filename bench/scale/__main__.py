@@ -2,15 +2,17 @@
 
 Method: a simulation (``bench/scale/simulation.py``) with the costs in ``costs``, a JSON file with
 the fields of `Costs`; single ones are overridden by ``set``, as in ``set=call:4,evaluation:0.2``.
-It was not compared with real runs yet, and no costs come with it.
+``python -m bench.scale.measure`` measures them, ``python -m bench.scale.check`` compares the
+simulation with real runs, and ``python -m bench.scale.page`` makes docs/scale.md of both. A run is
+``iterations`` of an island long, and a third as many before it is counted.
 
 For each number of workers: candidates an hour; the shares of the time in which the store works,
 islands wait for it, islands wait for their neighbours' migrants, and the driver is at work. Then,
 at ``at`` workers, what migration's interval costs, with workers of unequal speed (``spread``), and
-what deaths cost.
+what deaths cost: each worker lives ``life`` hours in the mean.
 
 Usage: python -m bench.scale costs=FILE [set=NAME:SECONDS,...] [workers=1,4,16,64,256,1024,4096]
-       [every=0,1,5,10,50] [at=64] [spread=0.2] [life=24] [seeds=3] [seconds=600]
+       [every=0,1,5,10,50] [at=64] [spread=0.2] [life=24] [seeds=3] [iterations=30]
 The last line printed is JSON.
 """
 
@@ -36,25 +38,26 @@ DEFAULTS = {
     "spread": "0.2",
     "life": "24",
     "seeds": "3",
-    "seconds": "600",
+    "iterations": "30",
 }
 
 
 def main(arguments: Sequence[str]) -> None:
     """Simulate and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    costs = read_costs(options["costs"], options["set"])
-    seconds, seeds = number(options, "seconds"), int(number(options, "seeds"))
-    how = {"seeds": seeds, "warm": seconds / 4, "seconds": seconds}
+    costs, candidates = read_costs(options["costs"], options["set"])
+    usual = Cluster(workers=1, candidates=candidates)
+    seconds = number(options, "iterations") * _iteration(costs, usual)
+    how = {"seeds": int(number(options, "seeds")), "warm": seconds / 3, "seconds": seconds}
 
     def shown(cluster: Cluster) -> dict[str, object]:
         found = simulated(costs, cluster, **how)  # type: ignore[arg-type]
         sys.stdout.write(f"{found}\n")
         return found
 
-    growth = [shown(Cluster(workers=int(each))) for each in options["workers"].split(",")]
+    growth = [shown(replace(usual, workers=int(each))) for each in options["workers"].split(",")]
     at, spread = int(number(options, "at")), number(options, "spread")
-    uneven = Cluster(workers=at, spread=spread)
+    uneven = replace(usual, workers=at, spread=spread)
     migration = [
         {"every": int(each), **shown(replace(uneven, every=int(each)))}
         for each in options["every"].split(",")
@@ -70,8 +73,15 @@ def main(arguments: Sequence[str]) -> None:
     sys.stdout.write(json.dumps(result) + "\n")
 
 
-def read_costs(file: str, override: str) -> Costs:
-    """Return the costs of a file, some of them overridden.
+def _iteration(costs: Costs, cluster: Cluster) -> float:
+    """Return about how many seconds an island's iteration takes where nothing waits."""
+    others = cluster.islands - 1
+    evaluations = cluster.candidates * costs.evaluation / cluster.evaluators
+    return costs.call + others * costs.beside + cluster.islands * (costs.loop + evaluations)
+
+
+def read_costs(file: str, override: str) -> tuple[Costs, float]:
+    """Return the costs of a file, some of them overridden, and the candidates of a call.
 
     Raises:
         UserError: there is no such file, or no such cost.
@@ -82,11 +92,12 @@ def read_costs(file: str, override: str) -> Costs:
         for pair in filter(None, override.split(",")):
             name, _, value = pair.partition(":")
             values[name] = float(value)
-        return Costs(**{name: float(value) for name, value in values.items() if name in names})
-    except (OSError, ValueError, TypeError) as error:
+        costs = Costs(**{name: float(values[name]) for name in names if name in values})
+        return costs, float(values["candidates"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(
             f"costs={file!r} with set={override!r} has no costs: {error}; give a JSON file with "
-            f"{', '.join(sorted(names))}, in seconds"
+            f"{', '.join(sorted(names))}, in seconds, and candidates"
         ) from error
 
 

@@ -44,7 +44,7 @@ class Cluster:
         workers: each with a model.
         islands: of each worker.
         evaluators: of each worker.
-        candidates: of a call, those that are evaluated.
+        candidates: of a call, those that are evaluated: the mean.
         every: iterations between two migrations; 0 for none.
         migrants: that an island sends.
         store: transactions that the store can do at once.
@@ -55,7 +55,7 @@ class Cluster:
     workers: int
     islands: int = 4
     evaluators: int = 8
-    candidates: int = 5
+    candidates: float = 5
     every: int = 10
     migrants: int = 2
     store: int = 16

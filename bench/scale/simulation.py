@@ -100,7 +100,8 @@ class Simulation:
             yield from self._call(worker)
             yield from self._used(worker.loop, costs.loop)
             yield from self._at_store(costs.commit * costs.commits / 2)
-            jobs = [self._env.process(self._evaluate(worker)) for _ in range(cluster.candidates)]
+            count = int(cluster.candidates + self._rng.random())
+            jobs = [self._env.process(self._evaluate(worker)) for _ in range(count)]
             yield simpy.AllOf(self._env, jobs)
             yield from self._at_store(costs.commit * costs.commits / 2)
             self._tally.finished[number] += 1

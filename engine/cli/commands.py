@@ -110,6 +110,7 @@ COMMANDS = (
     Command(name="pool", module="engine.pool", says="export runs' best programs as a pool"),
     Command(name="export", module="engine.export", says="export runs as data to train on"),
     Command(name="probe", module="engine.probe", says="measure what a run's adapter is worth"),
+    Command(name="cluster", module="engine.cluster", says="the machines that islands may be on"),
     Command(name="bench", module=None, says="run a benchmark"),
 )
 

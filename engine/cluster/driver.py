@@ -147,7 +147,7 @@ class Driver:
         )
 
     def _new_outpost(self) -> RayOutpost:
-        return RayOutpost.asked(self._settings.cluster, text=self._text)
+        return RayOutpost.asked(self._settings.cluster, text=self._text, name=self._folder.name)
 
     @property
     def are_over(self) -> bool:

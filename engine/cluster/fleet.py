@@ -6,11 +6,11 @@ meanwhile the islands of the others go on.
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.cluster.on_ray import RayWorker, WorkerLost, reports
+from engine.cluster.on_ray import RayWorker, WorkerLost, leaving, reports
 from engine.cluster.worker import WorkerReport
 from engine.core import UserError
 
@@ -65,7 +65,7 @@ class Fleet:
             self._members.append(_Member(worker=self._make(), asked=time.monotonic()))
         self._place()
         self._load()
-        found: dict[RayWorker, WorkerReport | str] = {}
+        found: dict[RayWorker, WorkerReport | str] = dict(self._let_go())
         for worker, report in reports(self.ready).items():
             error = str(report) if isinstance(report, WorkerLost) else report.error
             if error:
@@ -78,14 +78,8 @@ class Fleet:
 
     def close(self) -> None:
         """End all workers."""
-        for each in self._members:
-            if each.is_ready:
-                try:
-                    each.worker.call("close")
-                except (WorkerLost, UserError) as error:
-                    _log.debug("a worker that is closed: %s", error)
-            each.worker.kill()
-        self._members.clear()
+        for each in [*self._members]:
+            self._end(each)
 
     def _place(self) -> None:
         """Start those that have a place, on cores that none of the others there has."""
@@ -117,6 +111,23 @@ class Fleet:
         for member in [each for each in self._members if each.cores and not each.is_ready]:
             if self._asked(member, member.worker.is_ready):
                 member.is_ready, self._deaths = True, 0
+
+    def _let_go(self) -> Iterator[tuple[RayWorker, str]]:
+        """End the workers whose machines are drained; yield those that may have islands."""
+        gone = leaving()
+        for member in [each for each in self._members if each.node in gone]:
+            self._end(member)
+            if member.is_ready:
+                yield member.worker, "its machine is drained"
+
+    def _end(self, member: _Member) -> None:
+        """End a worker in good order, if it still can be."""
+        if member.is_ready:
+            try:
+                member.worker.call("close")
+            except (WorkerLost, UserError) as error:
+                _log.debug("a worker that is closed: %s", error)
+        self._bury(member.worker)
 
     def _asked(self, member: _Member, question: Callable[[], T]) -> T | None:
         """Return a worker's answer; forget it, and return None, if it died before it was ready."""

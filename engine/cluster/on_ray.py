@@ -1,22 +1,21 @@
-"""Workers as Ray actors. The only module that imports Ray, beside ``ray_tutor.py``.
+"""Workers and outposts as Ray actors.
 
 Covers: starting or joining a Ray cluster, and calls to workers that may be dead, slow or cut off.
-Does not cover which workers there are to be (``fleet.py``), or which islands they get
-(``driver.py``).
+Does not cover which workers there are to be (``fleet.py``), which islands they get (``driver.py``),
+or the cluster's machines (``machines.py``).
 """
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-# Before Ray is imported, which reads it then: no usage statistics to anybody.
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-
 import ray
 from ray import exceptions
+from ray._private.state import state  # Ray has no public way without its dashboard
 
 from engine.cluster.outpost import Outpost
 from engine.cluster.spread import OutpostLost, Submission
@@ -25,6 +24,9 @@ from engine.core import Evaluation, UserError
 from engine.settings import ClusterSettings
 
 _CONNECTING = 5.0  # seconds
+CPUS = 0.001
+"""Of a process, to Ray: next to none, because a machine's workers share its cores out themselves
+(`Worker.start`), but not none, because Ray spreads only what needs something over the machines."""
 _GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
 
 
@@ -50,7 +52,8 @@ class RayWorker:
         kind: Any = ray.remote(Worker)
         self._actor: Any = kind.options(
             num_gpus=settings.gpus,
-            num_cpus=0,  # a machine's workers share its cores out: see `Worker.start`
+            name=named(name),
+            num_cpus=CPUS,
             max_restarts=0,  # its islands go on elsewhere at once
             max_concurrency=4,  # `found` waits, `report` does not
             scheduling_strategy="SPREAD",
@@ -125,26 +128,33 @@ class RayOutpost:
     Attributes:
         actor: the process.
         workers: its evaluators; 0 before it was started.
+        node: its machine; empty before `place`.
         patience: seconds after which one that does not answer counts as dead.
     """
 
     actor: Any
     workers: int
     patience: float
+    node: str = ""
     _pulse: Any = None
 
     @classmethod
-    def asked(cls, settings: ClusterSettings, *, text: str) -> "RayOutpost":
-        """Ask for one; see `Outpost`."""
+    def asked(cls, settings: ClusterSettings, *, text: str, name: str) -> "RayOutpost":
+        """Ask for one; see `RayWorker`."""
         kind: Any = ray.remote(Outpost)
         actor = kind.options(
-            num_cpus=0, max_restarts=0, max_concurrency=4, scheduling_strategy="SPREAD"
+            name=named(f"{name} outpost"),
+            num_cpus=CPUS,
+            max_restarts=0,
+            max_concurrency=4,
+            scheduling_strategy="SPREAD",
         ).remote(text)
         return cls(actor=actor, workers=0, patience=settings.patience)
 
     def place(self) -> tuple[str, Sequence[int]]:
         """Return its machine, and the cores that it may use there."""
         found: tuple[str, Sequence[int]] = self._get(self.actor.__ray_call__.remote(_place))
+        self.node = found[0]
         return found
 
     def start(self, cores: Sequence[int]) -> None:
@@ -204,6 +214,12 @@ def reports(workers: Sequence[RayWorker]) -> Mapping[RayWorker, WorkerReport | W
     return found
 
 
+def leaving() -> Collection[str]:
+    """Return the machines that are drained, as `RayWorker.place` names them."""
+    found: Mapping[str, int] = state.get_draining_nodes()
+    return found.keys()
+
+
 @contextmanager
 def open_ray(settings: ClusterSettings) -> Iterator[None]:
     """Join a Ray cluster, or start one on this machine that is reached from nowhere else.
@@ -225,16 +241,21 @@ def open_ray(settings: ClusterSettings) -> Iterator[None]:
             )
         else:
             ray.init(address=settings.address, configure_logging=False)
-    except (ConnectionError, RuntimeError, OSError) as error:
+    except (ConnectionError, RuntimeError, OSError, exceptions.AuthenticationError) as error:
         line = str(error).partition("\n")[0]
         raise UserError(
             f"cluster.address={settings.address} can't be reached: {line}; start it with "
-            "`ray start --head`"
+            "`brood cluster start`"
         ) from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def named(name: str) -> str:
+    """Return an actor's name, which says what it is part of and is its own."""
+    return f"{name}/{uuid.uuid4().hex}"
 
 
 def _place(actor: Worker | Outpost) -> tuple[str, Sequence[int]]:

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from engine.cluster.on_ray import RayOutpost, RayWorker
+from engine.cluster.on_ray import RayOutpost, RayWorker, leaving
 from engine.cluster.spread import OutpostLost
 from engine.core import UserError
 
@@ -28,7 +28,7 @@ class Outposts:
         self._deaths = 0
 
     def turn(self, workers: Sequence[RayWorker]) -> None:
-        """Replace those that are lost; let a worker use each whose own is gone.
+        """Replace those that are lost or must go; let a worker use each whose own is gone.
 
         Args:
             workers: that are ready.
@@ -36,11 +36,16 @@ class Outposts:
         Raises:
             UserError: outposts can't be started.
         """
+        gone = leaving()
         for outpost in [*self._users]:
             try:
                 outpost.check()
             except OutpostLost as error:
                 self._bury(outpost, error)
+                continue
+            if outpost.node in gone:
+                outpost.kill()
+                del self._users[outpost]
         while len(self._users) < self._wanted:
             self._start()
         for outpost, user in self._users.items():

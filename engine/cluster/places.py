@@ -1,9 +1,6 @@
 """What can be said of a run on a cluster without importing any of it."""
 
-from importlib.util import find_spec
 from pathlib import Path
-
-from engine.core import UserError
 
 ISLANDS = "islands"
 """Folder of a run that holds its islands' runs."""
@@ -17,13 +14,3 @@ def island_folder(folder: Path, number: int) -> Path:
 def is_on_cluster(folder: Path) -> bool:
     """Whether a folder is a run whose islands have runs of their own."""
     return (folder / ISLANDS).is_dir()
-
-
-def check_ray() -> None:
-    """Check that Ray is installed.
-
-    Raises:
-        UserError: it is not.
-    """
-    if find_spec("ray") is None:
-        raise UserError("cluster=ray needs Ray; install brood with its extra: brood[cluster]")

@@ -1,22 +1,17 @@
-"""The tutor as a Ray actor, and versions of the adapter in Ray's object store.
-
-Beside ``on_ray.py`` the only module that imports Ray.
-"""
+"""The tutor as a Ray actor, and versions of the adapter in Ray's object store."""
 
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # as in on_ray.py: before Ray is imported
 
 import ray
 from ray import exceptions
 
 from engine import config
 from engine.cluster.files import Files
+from engine.cluster.on_ray import CPUS, named
 from engine.cluster.places import island_folder
 from engine.cluster.remote_trainer import RemoteTrainer
 from engine.cluster.shared_learner import SharedLearner
@@ -33,12 +28,19 @@ _log = logging.getLogger("brood")
 class RayTutor:
     """A tutor somewhere in the cluster; see `TutorHandle`."""
 
-    def __init__(self, course: Course, *, gpus: int) -> None:
-        """Ask for it, and have it load the model."""
+    def __init__(self, course: Course, *, gpus: int, name: str) -> None:
+        """Ask for it, and have it load the model.
+
+        Args:
+            course: see `Tutor`.
+            gpus: that it is to have.
+            name: of the run.
+        """
         kind: Any = ray.remote(Tutor)
         self._actor: Any = kind.options(
             num_gpus=gpus,
-            num_cpus=0,  # it has what the workers leave
+            name=named(f"{name} trainer"),
+            num_cpus=CPUS,
             max_restarts=0,  # another one goes on from the last checkpoint
             scheduling_strategy="SPREAD",
         ).remote(course)
@@ -114,7 +116,7 @@ def shared_learner(
             for number, island in enumerate(islands)
         },
         start=lambda checkpoint: RemoteTrainer(
-            lambda files: RayTutor(replace(course, checkpoint=files), gpus=gpus),
+            lambda files: RayTutor(replace(course, checkpoint=files), gpus=gpus, name=folder.name),
             checkpoint=checkpoint,
             notify=lambda: None,  # the driver looks by itself
         ),

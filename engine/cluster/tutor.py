@@ -1,6 +1,7 @@
 """The tutor: the process, somewhere in the cluster, that trains the model of a run."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ class Tutor:
         self._course = course
         temporary = Path(tempfile.gettempdir())
         remove_stale(temporary, _SCRATCH)  # of tutors that were killed, as each is in the end
-        self._scratch, _ = make_scratch(temporary, f"{_SCRATCH}{os.getpid()}")
+        self._scratch, _ = make_scratch(temporary, f"{_SCRATCH}{secrets.token_hex(8)}")
         self._trainer: Trainer | None = None
 
     def load(self) -> None:

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from hosts import Host
+
 from engine.cluster.places import island_folder
 from engine.core import Child, Migrant, UserError, Verdict
 from engine.store import read_log
@@ -20,10 +22,16 @@ ARGUMENTS = (
 )
 
 
-def begun(*arguments: str) -> subprocess.Popen[str]:
-    """Start a run."""
+def begun(*arguments: str, on: Host | None = None) -> subprocess.Popen[str]:
+    """Start a run, on this machine or on a host of a test's."""
     command = [sys.executable, "-m", "engine.run", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        [*on.inside, *command] if on is not None else command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=on.environment if on is not None else None,
+    )
 
 
 def workers(driver: int, *, kind: str = "Worker") -> list[int]:
@@ -47,6 +55,12 @@ def workers(driver: int, *, kind: str = "Worker") -> list[int]:
     return [
         each for each, name in names.items() if name.startswith(f"ray::{kind}") and is_below(each)
     ]
+
+
+def cpu_ticks(process: int) -> int:
+    """How much a process has computed."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def texts(folder: Path, number: int) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -12,7 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disturbed import ARGUMENTS, BUDGET, ISLANDS, begun, finished, texts, wait_for, workers
+from disturbed import (
+    ARGUMENTS,
+    BUDGET,
+    ISLANDS,
+    begun,
+    cpu_ticks,
+    finished,
+    texts,
+    wait_for,
+    workers,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +104,24 @@ def test_no_other_run_imports_ray(tmp_path: Path) -> None:
         "assert not {'ray', 'engine.cluster.session', 'psycopg'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True)
+
+
+def test_a_model_on_two_workers_which_die(tmp_path: Path, left_nothing: None) -> None:
+    process = begun(
+        *("problem=signal", "fill=none", "islands.count=3", "name=run", f"runs={tmp_path}"),
+        *("budget.seconds=null", "budget.candidates=45", "evaluation.workers=1"),
+        *("cluster=ray", "cluster.workers=2"),
+    )
+    for candidates in (10, 25):
+        wait_for(process, tmp_path / "run", candidates)
+        os.kill(max(workers(process.pid), key=cpu_ticks), signal.SIGKILL)
+    out = finished(process)
+    assert out.count("a worker is lost") == 2, out
+    assert "45 candidates evaluated" in out, out
+    # The children of a call share its prompt's prefill, on a worker as anywhere.
+    (summary,) = tmp_path.glob("run/summary.json")
+    for island in json.loads(summary.read_text())["islands"]:
+        assert island["cached_prompt_tokens"] > 0.8 * island["prompt_tokens"]
 
 
 def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
