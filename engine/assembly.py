@@ -13,15 +13,15 @@ from pathlib import Path
 from engine.advisor import AdvisedRequests, advised_answers
 from engine.beginning import Restored
 from engine.budget import Account, Allowance
-from engine.core import Problem
 from engine.evaluation import Cascade
 from engine.fill import Filler
 from engine.guidance import GuidedRequests
 from engine.inference import Decoding, Model, most_at_once
 from engine.learning import (
-    ADAPTERS,
     Learner,
+    Learning,
     TrainerProcess,
+    checkpoint,
     group_of,
     own_answer,
     rewards_of,
@@ -148,11 +148,11 @@ def training(
     folder: Path,
     notify: Callable[[], object],
 ) -> AbstractContextManager[TrainerProcess | None]:
-    """Start what trains a run's model, to be held; None if nothing does."""
-    if settings.learning.method == "none":
+    """Start what trains a run's model, to be held; None if nothing does, or nothing of its own."""
+    if settings.learning.method == "none" or parts.learning is not None:
         return nullcontext()
-    checkpoint = folder / ADAPTERS / f"{history.adapter:06}" if history.adapter else None
-    return parts.trainer(settings, checkpoint=checkpoint, notify=notify)
+    latest = checkpoint(folder, history.adapter) if history.adapter else None
+    return parts.trainer(settings, checkpoint=latest, notify=notify)
 
 
 def filler_of(
@@ -178,24 +178,36 @@ def filler_of(
 def learner_of(
     settings: RunSettings,
     *,
-    problem: Problem,
+    parts: Parts,
     history: RunHistory,
     log: EventLog,
     folder: Path,
-    trainer: TrainerProcess,
-) -> Learner:
-    """Return what learns from a run whose model is loaded, told everything that is recorded."""
-    rewards = rewards_of(settings.learning, problem=problem, history=history)
+    trainer: TrainerProcess | None,
+) -> Learning | None:
+    """Return what learns from a run whose model is loaded, told everything that is recorded.
+
+    None if nothing learns.
+    """
+    if settings.learning.method == "none":
+        return None
+    rewards = rewards_of(settings.learning, problem=parts.problem, history=history)
     answers = advised_answers if settings.advisor.enabled else own_answer
-    trainer.load()
-    learner = Learner(
-        settings=settings.learning,
-        history=history,
-        folder=folder,
-        make_group=partial(group_of, rewards=rewards, answers_of=answers),
-        trainer=trainer,
-        progress=lambda: Account(settings.budget, history).share,
-    )
+    make_group = partial(group_of, rewards=rewards, answers_of=answers)
+    account = Account(settings.budget, history)
+    learner: Learning
+    if trainer is None:
+        assert parts.learning is not None  # or it had one of its own
+        learner = parts.learning(history, make_group, lambda: account.share)
+    else:
+        trainer.load()
+        learner = Learner(
+            settings=settings.learning,
+            history=history,
+            folder=folder,
+            make_group=make_group,
+            trainer=trainer,
+            progress=lambda: account.share,
+        )
     for recorded in log.events():
         learner.fold(recorded.event)
     return learner

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import engine
 from engine.core import INITIAL, Feature, Pending, Problem, Proposal, UserError
 from engine.evaluation import Cascade, StagePool
-from engine.inference import Model
+from engine.inference import Model, find_weights
+from engine.learning import check_learning
 from engine.parts import Parts
 from engine.pipeline import RunState
 from engine.pool import PoolReading, seeds
@@ -58,6 +59,24 @@ def first_events(settings: RunSettings, parts: Parts, reading: PoolReading) -> l
             features=features,
         ),
     ]
+
+
+def check_first(settings: RunSettings, problem: Problem, events: Iterable[Event]) -> None:
+    """Check that a run which is to learn can; call it before the run has a folder.
+
+    Args:
+        settings: the run's.
+        problem: the run's.
+        events: its first ones.
+
+    Raises:
+        UserError: its model can't be trained, or its reward lacks a target.
+    """
+    if settings.learning.method != "none":
+        initial = next(each.score for each in events if isinstance(each, Verdict))
+        assert initial is not None  # or it could not begin
+        weights = find_weights(settings.model)
+        check_learning(settings.learning, problem=problem, initial=initial, weights=weights)
 
 
 def _first_verdict(

@@ -38,18 +38,22 @@ from engine.inference import (
     prepare,
     why_no_instructions,
 )
-from engine.learning import Setup, TrainerProcess
+from engine.learning import Learning, MakeGroup, Setup, TrainerProcess
 from engine.mutation import MutationModel
 from engine.problem import load_problem
 from engine.prompts import OPERATORS, Operator, make_operators
 from engine.search.features import dimensions
 from engine.settings import RunSettings
+from engine.store import RunHistory
 from engine.syntax.workers import CORES_EACH, SyntaxWorkers
 from engine.timeline import Timeline
 
 _log = logging.getLogger("brood")
 OpenDecoder = Callable[[], AbstractContextManager[Decoding]]
 """Opens a decoder, which is somebody else's, for a run."""
+OpenLearning = Callable[[RunHistory, MakeGroup, Callable[[], float]], Learning]
+"""Returns what learns from a run with a trainer that is somebody else's. It is given the run's
+history, what makes groups, and the share of the budget that is spent."""
 
 
 @dataclass(kw_only=True)
@@ -65,6 +69,7 @@ class Parts:
         idle_evaluators: run and score fills where nothing else wants their cores; None where
             nothing fills.
         decoding: opens the decoder of a run; None for one that is the run's alone.
+        learning: returns what learns from a run; None for a trainer that is the run's alone.
     """
 
     problem: Problem
@@ -74,6 +79,7 @@ class Parts:
     cores: tuple[int, ...]
     idle_evaluators: IdleEvaluators | None = None
     decoding: OpenDecoder | None = None
+    learning: OpenLearning | None = None
 
     @cached_property
     def model(self) -> Model:

@@ -33,7 +33,7 @@ from engine.arguments import Arguments, execute
 from engine.core import Candidate, Evaluation, Problem, Program, Prompt, Proposal, UserError
 from engine.evaluation import Evaluators
 from engine.inference import Model
-from engine.learning import ADAPTERS
+from engine.learning import checkpoint
 from engine.parts import Parts, open_parts, read_problem
 from engine.pipeline.request import spread
 from engine.prompts import Operator
@@ -95,7 +95,7 @@ def _probe(arguments: Arguments) -> int:
             children=children,
             seed=seed,
         )
-        adapter = folder / ADAPTERS / f"{history.adapter:06}"
+        adapter = checkpoint(folder, history.adapter)
         found = probe(settings, parts, prompts, version=history.adapter, adapter=adapter)
     write_whole(folder / PROBE, json.dumps(found, indent=2) + "\n")
     sums = {name: value for name, value in found.items() if name != "prompts"}

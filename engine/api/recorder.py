@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.api.events import Tell
 from engine.core import Event
-from engine.learning import Learner
+from engine.learning import Learning
 from engine.pipeline import RunState
 from engine.store import EventLog
 
@@ -24,7 +24,7 @@ class Recorder:
 
     log: EventLog
     state: RunState
-    learner: Learner | None
+    learner: Learning | None
     tell: Tell
     update: Callable[[], object]
     _fresh: list[Event] = field(default_factory=list)  # not on disk yet

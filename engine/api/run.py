@@ -26,14 +26,14 @@ from engine.assembly import filler_of, learner_of, loop_of, training
 from engine.beginning import (
     archive_features,
     begun_session,
+    check_first,
     first_events,
     restore,
     told_cascade,
 )
 from engine.budget import Account
 from engine.core import Problem, UserError
-from engine.inference import Model, find_weights
-from engine.learning import check_learning
+from engine.inference import Model
 from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import Calls
@@ -45,7 +45,6 @@ from engine.store import (
     Event,
     EventLog,
     RunHistory,
-    Verdict,
     check_server,
     create_run,
     replay,
@@ -144,7 +143,7 @@ class Run:
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem, load=load) as parts:
             events = [begun_session(0, problem), *first_events(settings, parts, reading)]
-            _check_learning(settings, problem, events)
+            check_first(settings, problem, events)
             settings = settled(settings)  # a run that goes on does so in the format it began with
 
             def write(path: Path) -> None:
@@ -253,16 +252,14 @@ class Run:
         ) as trainer:
             restored = restore(settings, self.problem, list(self.log.events()), parts.model)
             self.history = restored.state.history
-            learner = None
-            if trainer is not None:
-                learner = learner_of(
-                    settings,
-                    problem=self.problem,
-                    history=self.history,
-                    log=self.log,
-                    folder=self.folder,
-                    trainer=trainer,
-                )
+            learner = learner_of(
+                settings,
+                parts=parts,
+                history=self.history,
+                log=self.log,
+                folder=self.folder,
+                trainer=trainer,
+            )
             with (
                 Timeline(self.folder / TIMELINE) as timeline,
                 watch(self.history) as update,
@@ -326,15 +323,6 @@ class Run:
         """End the loop that `events` runs, if it still does; idempotent."""
         if self.evolution is not None:
             self.evolution.close()
-
-
-def _check_learning(settings: RunSettings, problem: Problem, events: Sequence[Event]) -> None:
-    """Check, before there is a folder, that a run which is to learn can."""
-    if settings.learning.method != "none":
-        initial = next(each.score for each in events if isinstance(each, Verdict))
-        assert initial is not None  # or it could not begin
-        weights = find_weights(settings.model)
-        check_learning(settings.learning, problem=problem, initial=initial, weights=weights)
 
 
 def default_name(settings: RunSettings) -> str:

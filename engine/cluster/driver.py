@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.cluster.assignment import Load, better, taker
+from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.fleet import Fleet
 from engine.cluster.islands import island_settings
 from engine.cluster.last_nodes import LastNodes
@@ -19,14 +20,10 @@ from engine.cluster.node_caches import NodeCaches
 from engine.cluster.on_ray import RayNodeCache, RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
 from engine.cluster.prefiller import Prefiller
-from engine.cluster.worker import (
-    Files,
-    IslandReport,
-    Worker,
-    WorkerReport,
-    files_of,
-    put_files,
-)
+from engine.cluster.pupil import Standing
+from engine.cluster.ray_tutor import shared_learner
+from engine.cluster.shared_learner import SharedLearner
+from engine.cluster.worker import IslandReport, Worker, WorkerReport
 from engine.core import Direction, UserError
 from engine.settings import RunSettings
 
@@ -68,6 +65,9 @@ class Driver:
         self._not_before: dict[int, float] = {}
         self._rates: dict[RayWorker, float] = {}  # candidates a second
         self._next_move = 0.0
+        self._learner: SharedLearner | None = None
+        self._taught: dict[RayWorker, int] = {}  # the last step that a worker was told of
+        self._standings: dict[int, Standing] = {}
         self.islands: dict[int, IslandReport] = {}
         """How each stands, as far as it was heard of."""
 
@@ -75,6 +75,11 @@ class Driver:
     def workers(self) -> int:
         """How many are ready."""
         return len(self._fleet.ready)
+
+    @property
+    def version(self) -> int | None:
+        """The latest version of the adapter, 0 for the model itself; None where nothing learns."""
+        return None if self._learner is None else self._learner.version
 
     @property
     def has_reached_target(self) -> bool:
@@ -111,12 +116,15 @@ class Driver:
             show: called after each look at the workers.
 
         Raises:
-            UserError: workers can't be started.
+            UserError: workers can't be started, or the model can't go on to learn.
         """
+        if self._settings.learning.method != "none":
+            self._learner = shared_learner(self._settings, self._folder, progress=self._progress)
         is_stopping = False
         while True:
             for worker, report in self._fleet.turn().items():
                 self._take(worker, report)
+            self._teach()
             self._outposts.turn(self._fleet.ready)
             self._pair()
             if is_stopping and not self._at:
@@ -135,6 +143,8 @@ class Driver:
 
     def close(self) -> None:
         """End all workers; islands that are not over may go on later."""
+        if self._learner is not None:
+            self._learner.close()
         self._fleet.close()
         self._outposts.close()
         self._at.clear()
@@ -174,7 +184,11 @@ class Driver:
             for number in here:
                 del self._at[number]
             self._rates.pop(worker, None)
+            self._taught.pop(worker, None)
             return
+        if self._learner is not None:
+            self._learner.take(report.groups)
+            self._standings |= {n: each for n, each in report.standings.items() if n in here}
         if report.seconds >= _MEASURED:
             self._rates[worker] = report.candidates / report.seconds
         for number, island in report.islands.items():
@@ -200,6 +214,31 @@ class Driver:
                 if used is not None or before.get(worker) is not None:
                     worker.tell("prefill_at", used and used.handle())
             self._prefillers[worker] = used
+
+    def _teach(self) -> None:
+        """Go on with training; tell the workers of the last step."""
+        if self._learner is None:
+            return
+        needed = frozenset[int]().union(*(each.versions for each in self._standings.values()))
+        self._learner.turn(needed=needed)
+        lesson = self._learner.lesson
+        if lesson is None:
+            return
+        for worker in self._fleet.ready:
+            if self._taught.get(worker) != lesson.update.number:
+                try:
+                    # Not only told: an island that is added next may need the versions.
+                    worker.call("learn", lesson, self._learner.stored)
+                except WorkerLost as error:
+                    _log.debug("a worker that is to learn: %s", error)  # its report says so too
+                self._taught[worker] = lesson.update.number
+
+    def _progress(self) -> float:
+        """Return the share of the whole run's budget that is spent."""
+        count = self._settings.islands.count
+        over = {number for number, each in self.islands.items() if each.is_over}
+        going_on = [each.share for n, each in self._standings.items() if n not in over]
+        return min(1.0, (len(over) + sum(going_on)) / count)
 
     def _share_out(self) -> None:
         """Give each island that is nowhere to the worker that has fewest."""

@@ -16,10 +16,12 @@ from engine.cluster.islands import neighbours_of
 from engine.cluster.known import Known
 from engine.cluster.places import island_folder
 from engine.cluster.prefilled import PrefilledDecoder
+from engine.cluster.pupil import Pupil, Schoolbag
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
 from engine.cluster.spread import SpreadEvaluators
 from engine.core import Event, Problem, Sent, UserError
 from engine.inference import Model
+from engine.learning import MakeGroup
 from engine.loop import Loop
 from engine.parts import Parts, open_parts
 from engine.pipeline import Calls, RunState
@@ -61,6 +63,7 @@ class Host:
         parts: Parts,
         prefilled: PrefilledDecoder,
         bell: threading.Event,
+        bag: Schoolbag | None = None,
     ) -> None:
         """Have no island.
 
@@ -71,6 +74,7 @@ class Host:
             parts: that all islands share.
             prefilled: decodes for all islands.
             bell: rings when the evaluators or the decoder have something.
+            bag: what crosses to the trainer of the run and back; None where nothing learns.
         """
         self.problem = problem
         self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
@@ -90,6 +94,7 @@ class Host:
         idle = parts.idle_evaluators
         self._idle = None if idle is None else SharedEvaluators(idle.pool)
         self._bell = bell
+        self._bag = bag
         self._is_asked = threading.Event()
         self.islands: dict[int, Island] = {}
         self.over: set[int] = set()
@@ -198,7 +203,25 @@ class Host:
                 idle_evaluators=idle,
                 load=lambda: parts.model,
                 decoding=partial(self._decoder.client, number),
+                learning=partial(self._pupil, number),
             )
+
+    def _pupil(
+        self,
+        number: int,
+        history: RunHistory,
+        make_group: MakeGroup,
+        share: Callable[[], float],
+    ) -> Pupil:
+        assert self._bag is not None  # or nothing learns
+        return Pupil(
+            number=number,
+            history=history,
+            make_group=make_group,
+            share=share,
+            bag=self._bag,
+            max_lag=self._settings.learning.max_lag,
+        )
 
     def _calls_of(self, number: int) -> Callable[..., Calls]:
         islands = self._settings.islands
@@ -227,6 +250,7 @@ def open_host(
     folder: Path,
     timeline: Path,
     load: Callable[[], Model] | None = None,
+    bag: Schoolbag | None = None,
 ) -> Iterator[Host]:
     """Start what islands share, and hold it.
 
@@ -236,6 +260,7 @@ def open_host(
         folder: holds the islands' folders.
         timeline: file for who was busy when.
         load: returns the model, which stays open; None to load the settings' and close it.
+        bag: see `Host`.
 
     Raises:
         UserError: `open_parts` does.
@@ -256,6 +281,7 @@ def open_host(
             parts=parts,
             prefilled=PrefilledDecoder(decoder, notify=bell.set),
             bell=bell,
+            bag=bag,
         )
         try:
             yield host

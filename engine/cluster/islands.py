@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import config
-from engine.beginning import begun_session, first_events
+from engine.beginning import begun_session, check_first, first_events
 from engine.cluster.places import island_folder
 from engine.core import INITIAL, Event, Problem, Seed, UserError, Verdict
 from engine.parts import Parts, settled
@@ -33,7 +33,6 @@ def check_cluster(settings: RunSettings) -> None:
     """
     for key, value, allowed in (
         ("islands.schedule", settings.islands.schedule, None),
-        ("learning.method", settings.learning.method, "none"),
         ("advisor.enabled", settings.advisor.enabled, False),
         ("tactics.when", settings.tactics.when, "none"),
         ("budget.patience", settings.budget.patience, None),
@@ -84,6 +83,7 @@ def found(
     pool = settings.pool
     reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
     events = first_events(settings, parts, reading)
+    check_first(settings, problem, events)
     settings = settled(settings)  # a run that goes on does so in the format it began with
     with ExitStack() as made:
         for number in range(settings.islands.count):

@@ -28,7 +28,7 @@ from engine.core import Evaluation, UserError
 from engine.settings import CacheSettings, ClusterSettings, ModelSettings
 
 _CONNECTING = 5.0  # seconds
-_CPUS = 0.001
+CPUS = 0.001
 """Of a process, to Ray: next to none, because a machine's workers share its cores out themselves
 (`Worker.start`), but not none, because Ray spreads only what needs something over the machines."""
 _MOST_CALLERS = 64  # of a prefiller, at once
@@ -70,9 +70,9 @@ class RayWorker:
         self._patience = cluster.patience
         kind: Any = ray.remote(of)
         self._actor: Any = kind.options(
-            name=_named(label),
+            name=named(label),
             num_gpus=cluster.gpus,
-            num_cpus=_CPUS,
+            num_cpus=CPUS,
             max_restarts=0,  # its islands go on elsewhere at once
             # `found` waits, and a prefiller's callers do; `report` does not.
             max_concurrency=4 if of is Worker else _MOST_CALLERS,
@@ -176,8 +176,8 @@ class RayOutpost:
         """Ask for one; see `RayWorker`."""
         kind: Any = ray.remote(Outpost)
         actor = kind.options(
-            name=_named(f"{name} outpost"),
-            num_cpus=_CPUS,
+            name=named(f"{name} outpost"),
+            num_cpus=CPUS,
             max_restarts=0,
             max_concurrency=4,
             scheduling_strategy="SPREAD",
@@ -325,7 +325,7 @@ def open_ray(settings: ClusterSettings) -> Iterator[None]:
         ray.shutdown()
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
     """Return an actor's name, which says what it is part of and is its own."""
     return f"{name}/{uuid.uuid4().hex}"
 

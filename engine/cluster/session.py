@@ -12,11 +12,13 @@ from engine import config
 from engine.api.run import default_name
 from engine.cluster.driver import Driver
 from engine.cluster.islands import check_cluster
+from engine.cluster.lesson import lessons_of
 from engine.cluster.on_ray import open_ray
 from engine.cluster.places import island_folder
 from engine.core import Direction, Problem, UserError
 from engine.interrupt import interruptible
 from engine.parts import read_problem
+from engine.report.summary import learned
 from engine.settings import RunSettings
 from engine.store import RunHistory, check_server, read_log, replay
 from engine.terminal import INTERRUPTED
@@ -118,6 +120,7 @@ def _shown(driver: Driver, direction: Direction) -> Callable[[], None]:
             f"candidates {sum(each.candidates for each in every)}",
             f"islands {len(every)} ({over} over)",
             f"workers {driver.workers}",
+            *([] if driver.version is None else [f"adapter {driver.version}"]),
             f"elapsed {time.monotonic() - began:.0f} s",
         )
         print(" · ".join(figures), flush=True)
@@ -132,10 +135,17 @@ def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
         for number in range(settings.islands.count)
         for island in [island_folder(folder, number)]
     }
-    summary = summarised(histories, problem)
+    steps = lessons_of({number: each.updates for number, each in histories.items()})
+    training = learned(settings, [each.update for each in steps])
+    summary = {**summarised(histories, problem), "learning": training}
     (folder / "summary.json").write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n")
     best = histories[summary["best_island"]]
     (folder / "best.py").write_text(best.program_of(summary["best_candidate"]))
+    if training is not None:
+        print(
+            f"Learning ({training['method']}, {training['adapter']}): {training['updates']} steps "
+            f"of training stand; the last calls began with version {training['version']}"
+        )
     print(
         f"Best score {summary['best_score']!r}: candidate {summary['best_candidate']} of island "
         f"{summary['best_island']}\n{summary['candidates']} candidates evaluated, "
@@ -156,6 +166,7 @@ def summarised(histories: Mapping[int, RunHistory], problem: Problem) -> dict[st
             "children": len(each.children),
             "migrants": len(each.migrants),
             "sessions": len(each.sessions),
+            "version": each.adapter,
             "generated_tokens": each.generated_tokens,
             "prompt_tokens": each.prompt_tokens,
             "cached_prompt_tokens": each.cached_prompt_tokens,

@@ -4,7 +4,7 @@ The loops run in one thread. What each gets looks as if it were its own: numbers
 prefixed on the way in, and answers are sorted on the way out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,8 @@ class SharedDecoder:
         """Share a decoder, of which nobody else takes what is completed."""
         self.decoder = decoder
         self._boxes: dict[int, list[tuple[int, Generation]]] = {}
+        self._adopting: set[int] = set()
+        self._adopted: dict[int, float] = {}
 
     @contextmanager
     def client(self, number: int) -> Iterator["DecoderClient"]:
@@ -36,6 +38,17 @@ class SharedDecoder:
         finally:
             client.abort_all()
             del self._boxes[number]
+
+    def adopt(self, version: int, folder: Path) -> None:
+        """Load a version of the adapter, once for all islands."""
+        if version not in self._adopting:
+            self._adopting.add(version)
+            self.decoder.adopt(version, folder)
+
+    def adopted(self) -> Mapping[int, float]:
+        """Return the versions that are loaded, each with the milliseconds that it took."""
+        self._adopted |= dict(self.decoder.adopted())
+        return self._adopted
 
     def of(self, number: int) -> list[tuple[int, Generation]]:
         """Return what was decoded for an island since the last time."""
@@ -56,6 +69,7 @@ class DecoderClient:
         self._first = number * _CALLS
         self._number = number
         self._left: dict[int, int] = {}  # children under way, by call
+        self._adopting: list[int] = []  # versions that the island waits for
 
     @property
     def in_flight(self) -> int:
@@ -84,12 +98,18 @@ class DecoderClient:
         )
 
     def adopt(self, version: int, folder: Path) -> None:
-        """Raise `NotImplementedError`: islands that share a model have its one adapter."""
-        raise NotImplementedError
+        """See `Decoder.adopt`; what another island had loaded is there already."""
+        self._adopting.append(version)
+        self._shared.adopt(version, folder)
 
     def adopted(self) -> list[tuple[int, float]]:
-        """Return nothing; see `adopt`."""
-        return []
+        """See `Decoder.adopted`."""
+        if not self._adopting:
+            return []
+        loaded = self._shared.adopted()
+        found = [(each, loaded[each]) for each in self._adopting if each in loaded]
+        self._adopting = [each for each in self._adopting if each not in loaded]
+        return found
 
     def abort(self, call: int) -> None:
         """See `Decoder.abort`."""

@@ -10,18 +10,22 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 
 from engine import config
+from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import found
+from engine.cluster.lesson import Lesson
 from engine.cluster.prefilled import Prefilling
+from engine.cluster.pupil import Schoolbag, Standing, Stored
 from engine.cluster.spread import OutpostHandle
 from engine.core import UserError
+from engine.learning import Group
 from engine.parts import read_problem
 from engine.session import log_to_terminal
 from engine.settings import CacheSettings
@@ -29,8 +33,6 @@ from engine.store import RunHistory
 from engine.timeline import TIMELINE
 
 _log = logging.getLogger("brood")
-Files = Mapping[str, bytes]
-"""Files below a run's folder, by their paths."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +62,8 @@ class WorkerReport:
         candidates: evaluated since it has had these islands.
         seconds: since then.
         error: what ended it; empty while it lives.
+        groups: what the islands have judged since the last report, where the model learns.
+        standings: of the islands, for the trainer.
     """
 
     islands: Mapping[int, IslandReport]
@@ -67,6 +71,8 @@ class WorkerReport:
     candidates: int
     seconds: float
     error: str
+    groups: Sequence[Group] = ()
+    standings: Mapping[int, Standing] = field(default_factory=dict)
 
 
 class Worker:
@@ -86,6 +92,7 @@ class Worker:
         path = Path(self._scratch) / "settings.yaml"
         path.write_text(settings)
         self._settings = config.load(path)
+        self._bag = Schoolbag(Path(self._scratch) / "adapters")
         self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
         self._ready: Future[None] = Future()
         self._histories: dict[int, RunHistory] = {}
@@ -166,6 +173,10 @@ class Worker:
         """Have prompts computed elsewhere; None for here."""
         self._command(lambda host: host.prefilled.use(prefiller))
 
+    def learn(self, lesson: Lesson, stored: Mapping[int, Stored]) -> None:
+        """Have the islands take over what the trainer made; see `Schoolbag.take`."""
+        self._command(lambda host: self._bag.take(lesson, stored))
+
     def remove(self, number: int) -> None:
         """Let an island go, which goes on elsewhere."""
 
@@ -198,6 +209,8 @@ class Worker:
             candidates=self._evaluated() - self._before,
             seconds=time.monotonic() - self._changed,
             error=self._error,
+            groups=[self._bag.groups.get() for _ in range(self._bag.groups.qsize())],
+            standings=dict(self._bag.standings),
         )
 
     def close(self) -> None:
@@ -216,7 +229,9 @@ class Worker:
             problem = read_problem(self._settings)
             self._folder.mkdir(parents=True, exist_ok=True)
             timeline = Path(self._scratch) / TIMELINE
-            with open_host(self._settings, problem, folder=self._folder, timeline=timeline) as host:
+            with open_host(
+                self._settings, problem, folder=self._folder, timeline=timeline, bag=self._bag
+            ) as host:
                 self._bell = host.ring
                 self._ready.set_result(None)
                 while self._do_commands(host):
@@ -252,20 +267,3 @@ class Worker:
                 return False
             command(host)
         return True
-
-
-def files_of(folder: Path) -> Files:
-    """Return the small files below a folder: settings and addresses, but no databases."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.name in ("config.yaml", "run.url")
-    }
-
-
-def put_files(folder: Path, files: Files) -> None:
-    """Write files below a folder, which is made."""
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)

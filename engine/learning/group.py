@@ -50,8 +50,10 @@ class Group:
         iteration: of the call.
         adapter: version that they were sampled from; 0 for the model itself.
         members: the children, in the order of their indices.
+        log: number of the island whose log has the call, where each island has one; else 0.
     """
 
     iteration: int
     adapter: int
     members: tuple[Member, ...]
+    log: int = 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.budget import Account, Limit
-from engine.core import INITIAL, Novelty, Problem, UserError
+from engine.core import INITIAL, Novelty, Problem, Update, UserError
 from engine.core.bundle import files_of, is_bundle
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
@@ -94,7 +94,7 @@ def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -
             "wasted_llm_seconds": sum(each.llm_seconds for each in history.given_up),
         },
         "fills": {name: dataclasses.asdict(each) for name, each in history.filled.items()},
-        "learning": _learned(settings, history),
+        "learning": learned(settings, history.updates),
         "generated_tokens": history.generated_tokens,
         "advisor": _advised(settings, history),
         "guidance": _guided(settings, history),
@@ -162,29 +162,28 @@ def _best_known(problem: Problem) -> dict[str, Any] | None:
     return None if best is None else {"score": best.score, "source": best.source}
 
 
-def _learned(settings: RunSettings, history: RunHistory) -> dict[str, Any] | None:
+def learned(settings: RunSettings, updates: Sequence[Update]) -> dict[str, Any] | None:
     """Return what training came to: counts, seconds, and means over the steps that stand."""
     if settings.learning.method == "none":
         return None
-    updates = history.updates
-    learned = [each for each in updates if each.stands]
+    stand = [each for each in updates if each.stands]
     swapped = [each.swap_ms for each in updates if each.swap_ms]
     names = ("reward", "spread", "entropy", "gradient_norm", "clip_share", "lag", "mismatch")
     return {
         "method": settings.learning.method,
         "adapter": settings.learning.adapter,
-        "version": history.adapter,
-        "updates": len(learned),
+        "version": updates[-1].version if updates else 0,
+        "updates": len(stand),
         "skipped": sum(each.skipped is not None for each in updates),
         "rolled_back": sum(each.rolled_back is not None for each in updates),
-        "groups": sum(len(each.groups) for each in learned),
+        "groups": sum(len(each.groups) for each in stand),
         "stale_groups": sum(each.stale for each in updates),
         "seconds": sum(each.seconds for each in updates),
         "swap_ms": _mean(swapped),
         "longest_swap_ms": max(swapped, default=None),
         "probe": None,  # engine.probe adds it
-        "kl": learned[-1].kl if learned else None,
-        **{name: _mean([getattr(each, name) for each in learned]) for name in names},
+        "kl": stand[-1].kl if stand else None,
+        **{name: _mean([getattr(each, name) for each in stand]) for name in names},
     }
 
 

@@ -19,6 +19,7 @@ class ClusterSettings(Section):
         gpus: of each worker, and of each prefiller.
         prefillers: processes with a model that only compute prompts, for the workers of their
             machines; they need ``cache=lmcache``.
+        trainer_gpus: of the process that trains, where the model learns; 0 for a CPU.
         outposts: processes with evaluators and no model, spread over the cluster's machines.
         patience: seconds after which a worker that does not answer counts as dead.
     """
@@ -28,6 +29,7 @@ class ClusterSettings(Section):
     workers: Count = 1
     gpus: Annotated[Whole, Field(ge=0)] = 0
     prefillers: Annotated[Whole, Field(ge=0)] = 0
+    trainer_gpus: Annotated[Whole, Field(ge=0)] = 0
     outposts: Annotated[Whole, Field(ge=0)] = 0
     patience: Annotated[Number, Field(ge=1)] = 60.0
 

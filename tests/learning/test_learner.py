@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hand_trainer import STEP, HandAdopter, HandTrainer
 
 from engine import config
 from engine.core import (
@@ -25,53 +26,13 @@ from engine.core import (
     Verdict,
 )
 from engine.learning.group import Group, Member
+from engine.learning.job import Done
 from engine.learning.learner import Learner
-from engine.learning.process import Done, Job
 from engine.learning.step import Step
 from engine.store import Recorded, RunHistory
 from engine.store.log import decode, encode
 
 K = 3
-STEP = Step(skipped=None, rolled_back=None, reward=0.25)
-
-
-class HandTrainer:
-    """A trainer whose steps the test ends by hand."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.done: list[Done] = []
-        self.is_busy = self.is_lost = False
-
-    def submit(self, job: Job) -> None:
-        assert not self.is_busy
-        self.is_busy = True
-        self.jobs.append(job)
-
-    def finish(self, step: Step = STEP) -> None:
-        self.done.append(Done(job=self.jobs[-1], step=step))
-
-    def completed(self) -> Done | None:
-        if not self.done:
-            return None
-        self.is_busy = False
-        return self.done.pop()
-
-
-class HandAdopter:
-    """A model that loads an adapter when the test says so."""
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-        self.loaded: list[tuple[int, float]] = []
-
-    def adopt(self, version: int, folder: Path) -> None:
-        assert folder.name == f"{version:06}"
-        self.asked.append(version)
-
-    def adopted(self) -> list[tuple[int, float]]:
-        loaded, self.loaded = self.loaded, []
-        return loaded
 
 
 class Bench:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.learning.group import Group
-from engine.learning.process import Done, Job, Setup, TrainerProcess
+from engine.learning.job import Done, Job, Setup
+from engine.learning.process import TrainerProcess
 from engine.settings import LearningSettings
 
 Settings = Callable[..., LearningSettings]

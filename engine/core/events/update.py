@@ -12,10 +12,11 @@ class Update(RecordedEvent):
     A figure that is not finite, which a step that was rolled back may have, is recorded as 0.
 
     Attributes:
-        number: steps before this one, plus 1.
+        number: steps before this one, plus 1. With a cluster, a step is in the log of each island
+            that took its version over, and not every step is in every log.
         version: of the adapter that calls begin with from now on: the step's number, or that of an
             earlier one if the step was skipped or rolled back.
-        groups: iterations of the calls that it learned from.
+        groups: iterations of the calls in this log that it learned from.
         stale: how many groups were left out before it because they lagged too far behind.
         progress: share of the budget that was spent when it began, from 0 to 1.
         skipped: why nothing was learned; None for a step that learned.

@@ -1,0 +1,125 @@
+"""The tutor as a Ray actor, and versions of the adapter in Ray's object store."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import exceptions
+
+from engine import config
+from engine.cluster.files import Files
+from engine.cluster.on_ray import CPUS, named
+from engine.cluster.places import island_folder
+from engine.cluster.remote_trainer import RemoteTrainer
+from engine.cluster.shared_learner import SharedLearner
+from engine.cluster.tutor import Course, Tutor
+from engine.core import Update, UserError
+from engine.learning import Job, Step
+from engine.settings import RunSettings
+from engine.store import read_log
+
+_SAID_AFTER = 60.0  # seconds
+_log = logging.getLogger("brood")
+
+
+class RayTutor:
+    """A tutor somewhere in the cluster; see `TutorHandle`."""
+
+    def __init__(self, course: Course, *, gpus: int, name: str) -> None:
+        """Ask for it, and have it load the model.
+
+        Args:
+            course: see `Tutor`.
+            gpus: that it is to have.
+            name: of the run.
+        """
+        kind: Any = ray.remote(Tutor)
+        self._actor: Any = kind.options(
+            num_gpus=gpus,
+            name=named(f"{name} trainer"),
+            num_cpus=CPUS,
+            max_restarts=0,  # another one goes on from the last checkpoint
+            scheduling_strategy="SPREAD",
+        ).remote(course)
+        self._placed = self._actor.__ray_ready__.remote()
+        self._loaded = self._actor.load.remote()
+
+    def step(self, job: Job) -> tuple[Step, Files]:
+        """See `TutorHandle.step`."""
+        placed, _ = ray.wait([self._placed], timeout=_SAID_AFTER)
+        if not placed:
+            _log.warning("the trainer waits for a machine with room for it")
+        try:
+            ray.get(self._loaded)
+            found: tuple[Step, Files] = ray.get(self._actor.step.remote(job))
+        except exceptions.RayTaskError as error:
+            raise ConnectionError(f"{type(error.cause).__name__}: {error.cause}") from error
+        except exceptions.RayError as error:
+            raise ConnectionError(str(error).partition("\n")[0]) from error
+        return found
+
+    def kill(self) -> None:
+        """See `TutorHandle.kill`."""
+        ray.kill(self._actor)
+
+
+class RayFiles:
+    """Files in Ray's object store, from which each machine fetches them once; see `Stored`.
+
+    They are there as long as the process lives that made this value.
+    """
+
+    def __init__(self, files: Files) -> None:
+        """Put them there."""
+        self._found = ray.put(files)
+
+    def get(self) -> Files:
+        """See `Stored.get`."""
+        try:
+            files: Files = ray.get(self._found)
+        except exceptions.RayError as error:
+            line = str(error).partition("\n")[0]
+            raise UserError(f"a version of the adapter can't be fetched: {line}") from error
+        return files
+
+
+def shared_learner(
+    settings: RunSettings, folder: Path, *, progress: Callable[[], float]
+) -> SharedLearner:
+    """Return what has the model of a run learn; its trainer begins to start.
+
+    Args:
+        settings: of the whole run.
+        folder: the run's, whose islands are founded.
+        progress: see `SharedLearner`.
+
+    Raises:
+        UserError: the last version's checkpoint is missing.
+    """
+    islands = [island_folder(folder, number) for number in range(settings.islands.count)]
+    gpus = settings.cluster.trainer_gpus
+    course = Course(
+        model=config.load_run(islands[0]).model,  # in the format that it was founded with
+        learning=settings.learning,
+        seed=settings.seed,
+        device="cuda" if gpus else "cpu",
+        checkpoint=None,
+    )
+    return SharedLearner(
+        settings.learning,
+        folder=folder,
+        recorded={
+            number: [each.event for each in read_log(island) if isinstance(each.event, Update)]
+            for number, island in enumerate(islands)
+        },
+        start=lambda checkpoint: RemoteTrainer(
+            lambda files: RayTutor(replace(course, checkpoint=files), gpus=gpus, name=folder.name),
+            checkpoint=checkpoint,
+            notify=lambda: None,  # the driver looks by itself
+        ),
+        store=RayFiles,
+        progress=progress,
+    )

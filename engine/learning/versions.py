@@ -1,0 +1,48 @@
+"""The versions of the adapter, in the order in which they came in force.
+
+**Lag.** Decoding does not wait for training. A group lags by the number of changes of the version
+since its own was in force last. One that lags by more than ``learning.max_lag`` is left out, and
+counted.
+"""
+
+from collections.abc import Sequence
+
+from engine.core import Update
+
+
+class Versions:
+    """A fold of the steps of training."""
+
+    def __init__(self, *, max_lag: int) -> None:
+        """Begin with the model itself, version 0.
+
+        Args:
+            max_lag: versions that a group may lag behind.
+        """
+        self._max_lag = max_lag
+        self._order = [0]
+        self.number = 0
+        """Of the last step; 0 before the first."""
+
+    @property
+    def latest(self) -> int:
+        """The version in force."""
+        return self._order[-1]
+
+    def fold(self, update: Update) -> None:
+        """Take a step in."""
+        self.number = update.number
+        if update.version != self._order[-1]:
+            self._order.append(update.version)
+
+    def lag(self, version: int) -> int:
+        """Return how often the version changed since this one was in force."""
+        return self._order[::-1].index(version)
+
+    def is_stale(self, version: int) -> bool:
+        """Whether nothing is learned any more from what was sampled from a version."""
+        return self.lag(version) > self._max_lag
+
+    def last(self, count: int) -> Sequence[int]:
+        """Return the versions that were in force last, the latest first, each once."""
+        return list(dict.fromkeys(reversed(self._order)))[:count]
