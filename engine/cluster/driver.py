@@ -14,14 +14,14 @@ from pathlib import Path
 from engine.cluster.assignment import Load, better, taker
 from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.fleet import Fleet
+from engine.cluster.island_learner import Standing
 from engine.cluster.islands import island_settings
 from engine.cluster.last_nodes import LastNodes
 from engine.cluster.node_caches import NodeCaches
 from engine.cluster.on_ray import RayNodeCache, RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
 from engine.cluster.prefiller import Prefiller
-from engine.cluster.pupil import Standing
-from engine.cluster.ray_tutor import shared_learner
+from engine.cluster.ray_trainer import shared_learner
 from engine.cluster.shared_learner import SharedLearner
 from engine.cluster.worker import IslandReport, Worker, WorkerReport
 from engine.core import Direction, UserError
@@ -66,7 +66,7 @@ class Driver:
         self._rates: dict[RayWorker, float] = {}  # candidates a second
         self._next_move = 0.0
         self._learner: SharedLearner | None = None
-        self._taught: dict[RayWorker, int] = {}  # the last step that a worker was told of
+        self._told: dict[RayWorker, int] = {}  # the last step that a worker was told of
         self._standings: dict[int, Standing] = {}
         self.islands: dict[int, IslandReport] = {}
         """How each stands, as far as it was heard of."""
@@ -124,7 +124,7 @@ class Driver:
         while True:
             for worker, report in self._fleet.turn().items():
                 self._take(worker, report)
-            self._teach()
+            self._train()
             self._outposts.turn(self._fleet.ready)
             self._pair()
             if is_stopping and not self._at:
@@ -184,7 +184,7 @@ class Driver:
             for number in here:
                 del self._at[number]
             self._rates.pop(worker, None)
-            self._taught.pop(worker, None)
+            self._told.pop(worker, None)
             return
         if self._learner is not None:
             self._learner.take(report.groups)
@@ -215,23 +215,23 @@ class Driver:
                     worker.tell("prefill_at", used and used.handle())
             self._prefillers[worker] = used
 
-    def _teach(self) -> None:
+    def _train(self) -> None:
         """Go on with training; tell the workers of the last step."""
         if self._learner is None:
             return
         needed = frozenset[int]().union(*(each.versions for each in self._standings.values()))
         self._learner.turn(needed=needed)
-        lesson = self._learner.lesson
-        if lesson is None:
+        latest = self._learner.latest
+        if latest is None:
             return
         for worker in self._fleet.ready:
-            if self._taught.get(worker) != lesson.update.number:
+            if self._told.get(worker) != latest.update.number:
                 try:
                     # Not only told: an island that is added next may need the versions.
-                    worker.call("learn", lesson, self._learner.stored)
+                    worker.call("learn", latest, self._learner.stored)
                 except WorkerLost as error:
                     _log.debug("a worker that is to learn: %s", error)  # its report says so too
-                self._taught[worker] = lesson.update.number
+                self._told[worker] = latest.update.number
 
     def _progress(self) -> float:
         """Return the share of the whole run's budget that is spent."""

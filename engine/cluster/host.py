@@ -12,11 +12,11 @@ from typing import Any
 from engine import config
 from engine.api.run import Run
 from engine.cluster.exchange import OVER, Exchange, MigratingCalls
+from engine.cluster.island_learner import IslandLearner, WorkerLearning
 from engine.cluster.islands import neighbours_of
 from engine.cluster.known import Known
 from engine.cluster.places import island_folder
 from engine.cluster.prefilled import PrefilledDecoder
-from engine.cluster.pupil import Pupil, Schoolbag
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
 from engine.cluster.spread import SpreadEvaluators
 from engine.core import Event, Problem, Sent, UserError
@@ -63,7 +63,7 @@ class Host:
         parts: Parts,
         prefilled: PrefilledDecoder,
         bell: threading.Event,
-        bag: Schoolbag | None = None,
+        learning: WorkerLearning | None = None,
     ) -> None:
         """Have no island.
 
@@ -74,7 +74,7 @@ class Host:
             parts: that all islands share.
             prefilled: decodes for all islands.
             bell: rings when the evaluators or the decoder have something.
-            bag: what crosses to the trainer of the run and back; None where nothing learns.
+            learning: what crosses to the trainer of the run and back; None where nothing learns.
         """
         self.problem = problem
         self.evaluators = SpreadEvaluators(parts.evaluators, workers=len(parts.cores))
@@ -94,7 +94,7 @@ class Host:
         idle = parts.idle_evaluators
         self._idle = None if idle is None else SharedEvaluators(idle.pool)
         self._bell = bell
-        self._bag = bag
+        self._learning = learning
         self._is_asked = threading.Event()
         self.islands: dict[int, Island] = {}
         self.over: set[int] = set()
@@ -203,23 +203,23 @@ class Host:
                 idle_evaluators=idle,
                 load=lambda: parts.model,
                 decoding=partial(self._decoder.client, number),
-                learning=partial(self._pupil, number),
+                learning=partial(self._learner_of, number),
             )
 
-    def _pupil(
+    def _learner_of(
         self,
         number: int,
         history: RunHistory,
         make_group: MakeGroup,
         share: Callable[[], float],
-    ) -> Pupil:
-        assert self._bag is not None  # or nothing learns
-        return Pupil(
+    ) -> IslandLearner:
+        assert self._learning is not None  # or nothing learns
+        return IslandLearner(
             number=number,
             history=history,
             make_group=make_group,
             share=share,
-            bag=self._bag,
+            worker=self._learning,
             max_lag=self._settings.learning.max_lag,
         )
 
@@ -250,7 +250,7 @@ def open_host(
     folder: Path,
     timeline: Path,
     load: Callable[[], Model] | None = None,
-    bag: Schoolbag | None = None,
+    learning: WorkerLearning | None = None,
 ) -> Iterator[Host]:
     """Start what islands share, and hold it.
 
@@ -260,7 +260,7 @@ def open_host(
         folder: holds the islands' folders.
         timeline: file for who was busy when.
         load: returns the model, which stays open; None to load the settings' and close it.
-        bag: see `Host`.
+        learning: see `Host`.
 
     Raises:
         UserError: `open_parts` does.
@@ -281,7 +281,7 @@ def open_host(
             parts=parts,
             prefilled=PrefilledDecoder(decoder, notify=bell.set),
             bell=bell,
-            bag=bag,
+            learning=learning,
         )
         try:
             yield host

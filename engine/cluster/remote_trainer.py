@@ -10,11 +10,11 @@ from engine.cluster.files import Files, all_files, put_files
 from engine.learning import Ask, Job, SteadyTrainer, Step, new_checkpoint
 
 
-class TutorHandle(Protocol):
-    """A `Tutor` somewhere, which may die."""
+class TrainerHandle(Protocol):
+    """A `TrainerActor` somewhere, which may die."""
 
     def step(self, job: Job) -> tuple[Step, Files]:
-        """See `Tutor.step`.
+        """See `TrainerActor.step`.
 
         Raises:
             ConnectionError: it is dead, or can't train.
@@ -25,16 +25,16 @@ class TutorHandle(Protocol):
 
 
 class RemoteTrainer(SteadyTrainer):
-    """Has tutors make the steps, one after the death of the other; keeps their checkpoints here."""
+    """Has one process after the other's death make the steps; keeps their checkpoints here."""
 
     def __init__(
         self,
-        ask_for: Callable[[Files | None], TutorHandle],
+        ask_for: Callable[[Files | None], TrainerHandle],
         *,
         checkpoint: Path | None,
         notify: Callable[[], object],
     ) -> None:
-        """Begin to start a tutor.
+        """Begin to start a process.
 
         Args:
             ask_for: asks for one that goes on from a checkpoint.
@@ -42,26 +42,28 @@ class RemoteTrainer(SteadyTrainer):
             notify: likewise.
         """
         self._ask_for = ask_for
-        self._tutor: TutorHandle | None = None
+        self._process: TrainerHandle | None = None
         super().__init__(checkpoint=checkpoint, notify=notify)
 
     def _kill(self) -> None:
-        if self._tutor is not None:
-            self._tutor.kill()
+        if self._process is not None:
+            self._process.kill()
 
     @contextmanager
     def _started(self, checkpoint: Path | None) -> Iterator[Ask]:
-        self._tutor = tutor = self._ask_for(None if checkpoint is None else all_files(checkpoint))
+        self._process = process = self._ask_for(
+            None if checkpoint is None else all_files(checkpoint)
+        )
         try:
             if self._closing.is_set():  # between its start and its being known
-                tutor.kill()
-            yield partial(_step, tutor)
+                process.kill()
+            yield partial(_step, process)
         finally:
-            tutor.kill()
+            process.kill()
 
 
-def _step(tutor: TutorHandle, job: Job) -> Step:
-    step, files = tutor.step(job)
+def _step(process: TrainerHandle, job: Job) -> Step:
+    step, files = process.step(job)
     if files:
         with new_checkpoint(job.folder) as folder:
             put_files(folder, files)

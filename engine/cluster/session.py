@@ -12,9 +12,9 @@ from engine import config
 from engine.api.run import default_name
 from engine.cluster.driver import Driver
 from engine.cluster.islands import check_cluster
-from engine.cluster.lesson import lessons_of
 from engine.cluster.on_ray import open_ray
 from engine.cluster.places import island_folder
+from engine.cluster.shared_update import shared_updates_of
 from engine.core import Direction, Problem, UserError
 from engine.interrupt import interruptible
 from engine.parts import read_problem
@@ -135,7 +135,7 @@ def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
         for number in range(settings.islands.count)
         for island in [island_folder(folder, number)]
     }
-    steps = lessons_of({number: each.updates for number, each in histories.items()})
+    steps = shared_updates_of({number: each.updates for number, each in histories.items()})
     training = learned(settings, [each.update for each in steps])
     summary = {**summarised(histories, problem), "learning": training}
     (folder / "summary.json").write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n")

@@ -5,7 +5,7 @@ trainer and the workers have copies. A step is on record as soon as one island's
 is before a call begins with its version. So a driver that goes on takes the last step that any
 island has recorded, and makes those again that none has.
 
-Does not cover what the islands do with a version (``pupil.py``), or where the trainer is
+Does not cover what the islands do with a version (``island_learner.py``), or where the trainer is
 (``remote_trainer.py``).
 """
 
@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from engine.cluster.files import Files, all_files
-from engine.cluster.lesson import Lesson, lessons_of
-from engine.cluster.pupil import Stored
+from engine.cluster.island_learner import Stored
+from engine.cluster.shared_update import SharedUpdate, shared_updates_of
 from engine.core import Update
 from engine.learning import Group, SteadyTrainer, Steps, Versions, checkpoints, needed_checkpoint
 from engine.settings import LearningSettings
@@ -61,11 +61,11 @@ class SharedLearner:
         self._versions = Versions(max_lag=settings.max_lag)
         # Calls whose groups have come: an island that moves hands them in again.
         self._known = set[tuple[int, int]]()
-        self.lesson: Lesson | None = None
+        self.latest: SharedUpdate | None = None
         """The last step, for the islands; None before the first."""
-        for self.lesson in lessons_of(recorded):
-            self._versions.fold(self.lesson.update)
-            self._known.update(zip(self.lesson.logs, self.lesson.update.groups, strict=True))
+        for self.latest in shared_updates_of(recorded):
+            self._versions.fold(self.latest.update)
+            self._known.update(zip(self.latest.logs, self.latest.update.groups, strict=True))
         latest = self._versions.latest
         checkpoint = needed_checkpoint(folder, latest) if latest else None
         self._forget_unrecorded()
@@ -112,7 +112,9 @@ class SharedLearner:
         done = self._steps.trainer.completed()
         if done is not None:
             update = self._steps.update(done, stale=self._stale)
-            self.lesson = Lesson(update=update, logs=tuple(group.log for group in done.job.groups))
+            self.latest = SharedUpdate(
+                update=update, logs=tuple(group.log for group in done.job.groups)
+            )
             self._versions.fold(update)
             learned = {(group.log, group.iteration) for group in done.job.groups}
             left = [each for each in self._waiting if (each.log, each.iteration) not in learned]

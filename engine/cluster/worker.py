@@ -19,10 +19,10 @@ from queue import SimpleQueue
 from engine import config
 from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.host import Host, open_host
+from engine.cluster.island_learner import Standing, Stored, WorkerLearning
 from engine.cluster.islands import found
-from engine.cluster.lesson import Lesson
 from engine.cluster.prefilled import Prefilling
-from engine.cluster.pupil import Schoolbag, Standing, Stored
+from engine.cluster.shared_update import SharedUpdate
 from engine.cluster.spread import OutpostHandle
 from engine.core import UserError
 from engine.learning import Group
@@ -92,7 +92,7 @@ class Worker:
         path = Path(self._scratch) / "settings.yaml"
         path.write_text(settings)
         self._settings = config.load(path)
-        self._bag = Schoolbag(Path(self._scratch) / "adapters")
+        self._learning = WorkerLearning(Path(self._scratch) / "adapters")
         self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
         self._ready: Future[None] = Future()
         self._histories: dict[int, RunHistory] = {}
@@ -173,9 +173,9 @@ class Worker:
         """Have prompts computed elsewhere; None for here."""
         self._command(lambda host: host.prefilled.use(prefiller))
 
-    def learn(self, lesson: Lesson, stored: Mapping[int, Stored]) -> None:
-        """Have the islands take over what the trainer made; see `Schoolbag.take`."""
-        self._command(lambda host: self._bag.take(lesson, stored))
+    def learn(self, latest: SharedUpdate, stored: Mapping[int, Stored]) -> None:
+        """Have the islands take over what the trainer made; see `WorkerLearning.take`."""
+        self._command(lambda host: self._learning.take(latest, stored))
 
     def remove(self, number: int) -> None:
         """Let an island go, which goes on elsewhere."""
@@ -209,8 +209,8 @@ class Worker:
             candidates=self._evaluated() - self._before,
             seconds=time.monotonic() - self._changed,
             error=self._error,
-            groups=[self._bag.groups.get() for _ in range(self._bag.groups.qsize())],
-            standings=dict(self._bag.standings),
+            groups=[self._learning.groups.get() for _ in range(self._learning.groups.qsize())],
+            standings=dict(self._learning.standings),
         )
 
     def close(self) -> None:
@@ -230,7 +230,11 @@ class Worker:
             self._folder.mkdir(parents=True, exist_ok=True)
             timeline = Path(self._scratch) / TIMELINE
             with open_host(
-                self._settings, problem, folder=self._folder, timeline=timeline, bag=self._bag
+                self._settings,
+                problem,
+                folder=self._folder,
+                timeline=timeline,
+                learning=self._learning,
             ) as host:
                 self._bell = host.ring
                 self._ready.set_result(None)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from disturbed import begun, finished, workers
 
-from engine.cluster.lesson import lessons_of
 from engine.cluster.places import island_folder
+from engine.cluster.shared_update import shared_updates_of
 from engine.core import Call, Child, Event, Update, UserError, Verdict
 from engine.store import read_log
 
@@ -60,8 +60,8 @@ def wait_for(process: subprocess.Popen[str], folder: Path, *, above: int) -> int
 def test_islands_learn_together_whoever_dies(tmp_path: Path) -> None:
     process, folder = begun(*ARGUMENTS, f"runs={tmp_path}"), tmp_path / "run"
     first = wait_for(process, folder, above=0)
-    (tutor,) = workers(process.pid, kind="Tutor")
-    os.kill(tutor, signal.SIGKILL)
+    (trainer,) = workers(process.pid, kind="TrainerActor")
+    os.kill(trainer, signal.SIGKILL)
     second = wait_for(process, folder, above=first + 1)  # a step may have been over already
     process.send_signal(signal.SIGKILL)
     out, _ = process.communicate()
@@ -79,8 +79,8 @@ def test_islands_learn_together_whoever_dies(tmp_path: Path) -> None:
     common = steps[0].keys() & steps[1].keys()
     assert all(steps[0][number] == steps[1][number] for number in common)
     assert max(update.version for update in steps[0].values()) > second
-    lessons = lessons_of(every)
-    assert {number for each in lessons for number in each.logs} == {*range(ISLANDS)}
+    steps = shared_updates_of(every)
+    assert {number for each in steps for number in each.logs} == {*range(ISLANDS)}
     used = list[set[int]]()
     for number in range(ISLANDS):
         known, versions_of_calls = {0}, set[int]()
@@ -99,4 +99,4 @@ def test_islands_learn_together_whoever_dies(tmp_path: Path) -> None:
     assert len(used[0] & used[1] - {0}) >= 2
     learning = json.loads((folder / "summary.json").read_text())["learning"]
     assert learning["updates"] >= 3 and learning["mismatch"] < 0.2
-    assert learning["version"] == lessons[-1].update.version
+    assert learning["version"] == steps[-1].update.version

@@ -13,9 +13,9 @@ from hand_trainer import STEP, HandTrainer
 
 from engine import config
 from engine.cluster.files import Files, all_files, put_files
-from engine.cluster.lesson import Lesson
 from engine.cluster.remote_trainer import RemoteTrainer
 from engine.cluster.shared_learner import SharedLearner
+from engine.cluster.shared_update import SharedUpdate
 from engine.core import Update, UserError
 from engine.learning import Group, Job, Step
 from engine.learning.group import Member
@@ -65,15 +65,15 @@ class Bench:
         self.learner.take([group(log, iteration, adapter=adapter) for log, iteration in names])
         self.learner.turn(needed=())
 
-    def step(self, step: Step = STEP, *, needed: Sequence[int] = ()) -> Lesson:
+    def step(self, step: Step = STEP, *, needed: Sequence[int] = ()) -> SharedUpdate:
         """Have the step that is under way end."""
         job = self.trainer.jobs[-1]
         if step.skipped is None and step.rolled_back is None:
             put_files(job.folder, CHECKPOINT)
         self.trainer.finish(step)
         self.learner.turn(needed=needed)
-        assert self.learner.lesson is not None
-        return self.learner.lesson
+        assert self.learner.latest is not None
+        return self.learner.latest
 
     @property
     def learned(self) -> list[list[tuple[int, int]]]:
@@ -94,10 +94,10 @@ def test_groups_of_all_islands_make_up_a_step(tmp_path: Path) -> None:
     assert bench.learned == [[(1, 0), (0, 0)]]
     job = bench.trainer.jobs[0]
     assert (job.number, job.version, job.progress) == (1, 0, 0.5)
-    lesson = bench.step()
-    assert (lesson.update.number, lesson.update.version) == (1, 1)
-    assert lesson.for_island(0).groups == lesson.for_island(1).groups == (0,)
-    assert lesson.for_island(2).groups == ()
+    shared = bench.step()
+    assert (shared.update.number, shared.update.version) == (1, 1)
+    assert shared.for_island(0).groups == shared.for_island(1).groups == (0,)
+    assert shared.for_island(2).groups == ()
     assert bench.learner.stored[1].get().keys() == {*CHECKPOINT} - {"trainer.pt"}
 
 
@@ -147,17 +147,17 @@ def test_a_driver_that_died_goes_on_with_what_any_island_has_recorded(
     logs: dict[int, list[Update]] = {0: [], 1: []}
     for number in (1, 2, 3):
         bench.take((number % 2, number), adapter=number - 1)
-        lesson = bench.step()
+        shared = bench.step()
         if number == 1:  # island 1 hears of the first step alone
-            logs[1].append(lesson.for_island(1))
+            logs[1].append(shared.for_island(1))
         if number < 3:  # and nobody of the last one
-            logs[0].append(lesson.for_island(0))
+            logs[0].append(shared.for_island(0))
     with caplog.at_level(logging.WARNING):
         again = Bench(tmp_path, groups=1, recorded=logs)
     assert "step 3 of training; what it learned is lost" in caplog.text
     assert again.began == [tmp_path / "adapters" / "000002"]
     assert sorted(again.learner.stored) == [1, 2]
-    assert again.learner.lesson is not None and again.learner.lesson.update.number == 2
+    assert again.learner.latest is not None and again.learner.latest.update.number == 2
     again.take((1, 1), (0, 2), (1, 3), adapter=2)  # handed in again; the last is not learned from
     assert again.learned == [[(1, 3)]]
     job = again.trainer.jobs[0]
@@ -172,8 +172,8 @@ def test_a_version_that_is_missing_is_told_in_a_line(tmp_path: Path) -> None:
         Bench(tmp_path / "other", recorded={0: [update]})
 
 
-class HandTutor:
-    """A tutor that dies at the steps that the test says."""
+class MortalTrainer:
+    """A trainer that dies at the steps that the test says."""
 
     def __init__(self, checkpoint: Files | None, *, deaths: list[int]) -> None:
         self.checkpoint = checkpoint
@@ -196,12 +196,12 @@ class HandTutor:
 def test_a_tutor_that_dies_is_replaced_from_its_last_checkpoint(
     tmp_path: Path, deaths: list[int], fate: str | None
 ) -> None:
-    tutors: list[HandTutor] = []
+    trainers: list[MortalTrainer] = []
     count, bell = len(deaths), threading.Event()
 
-    def ask_for(checkpoint: Files | None) -> HandTutor:
-        tutors.append(HandTutor(checkpoint, deaths=deaths))
-        return tutors[-1]
+    def ask_for(checkpoint: Files | None) -> MortalTrainer:
+        trainers.append(MortalTrainer(checkpoint, deaths=deaths))
+        return trainers[-1]
 
     with RemoteTrainer(ask_for, checkpoint=None, notify=bell.set) as trainer:
         for number in (1, 2):
@@ -215,9 +215,9 @@ def test_a_tutor_that_dies_is_replaced_from_its_last_checkpoint(
             done = trainer.completed()
             assert done is not None
     assert done.step.skipped == fate and trainer.is_lost == (fate is not None)
-    begun = [each.checkpoint and each.checkpoint["trainer.pt"] for each in tutors]
+    begun = [each.checkpoint and each.checkpoint["trainer.pt"] for each in trainers]
     assert begun == [None, *[b"1"] * (count if fate is None else count - 1)]
-    assert all(each.is_killed for each in tutors)
+    assert all(each.is_killed for each in trainers)
     if fate is None:
         assert all_files(tmp_path / "000002")["trainer.pt"] == b"2"
     assert sorted(each.name for each in tmp_path.iterdir())[-1] == (

@@ -1,4 +1,4 @@
-"""A lesson: a step of the trainer that is over, as islands hear of it."""
+"""A shared update: a step of the trainer that is over, as islands hear of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from engine.core import Update
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lesson:
+class SharedUpdate:
     """A step of the trainer that is over.
 
     Attributes:
@@ -24,17 +24,17 @@ class Lesson:
         return replace(self.update, groups=tuple(each for log, each in groups if log == number))
 
 
-def lessons_of(recorded: Mapping[int, Sequence[Update]]) -> Sequence[Lesson]:
+def shared_updates_of(recorded: Mapping[int, Sequence[Update]]) -> Sequence[SharedUpdate]:
     """Return the steps that any island has recorded, in their order.
 
     Args:
         recorded: the steps in each island's log, by island. Not every step is in every log.
     """
-    found: dict[int, Lesson] = {}
+    found: dict[int, SharedUpdate] = {}
     for number, updates in recorded.items():
         for own in updates:
-            known = found.get(own.number) or Lesson(update=replace(own, groups=()), logs=())
-            found[own.number] = Lesson(
+            known = found.get(own.number) or SharedUpdate(update=replace(own, groups=()), logs=())
+            found[own.number] = SharedUpdate(
                 update=replace(
                     known.update,
                     groups=known.update.groups + own.groups,

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from engine.cluster.files import Files, put_files
-from engine.cluster.lesson import Lesson
+from engine.cluster.shared_update import SharedUpdate
 from engine.core import Event, Update, UserError
 from engine.learning import Adopter, Group, Judged, MakeGroup
 from engine.store import RunHistory
@@ -43,7 +43,7 @@ class Standing:
     versions: frozenset[int]
 
 
-class Schoolbag:
+class WorkerLearning:
     """What a worker's islands hand in, and the versions that are there for them."""
 
     def __init__(self, folder: Path) -> None:
@@ -54,25 +54,25 @@ class Schoolbag:
         """
         self._folder = folder
         self._stored: Mapping[int, Stored] = {}
-        self.latest: Lesson | None = None
+        self.latest: SharedUpdate | None = None
         """The last step of the trainer that was heard of."""
         self.groups: SimpleQueue[Group] = SimpleQueue()
         """Of calls that are judged, for the trainer."""
         self.standings: dict[int, Standing] = {}
         """Of the islands that are or were here, by number."""
 
-    def take(self, lesson: Lesson, stored: Mapping[int, Stored]) -> None:
+    def take(self, latest: SharedUpdate, stored: Mapping[int, Stored]) -> None:
         """Take in that a step is over.
 
         Args:
-            lesson: the step.
+            latest: the step.
             stored: all versions that may be asked for from now on.
         """
-        if self.latest is not None and lesson.update.number <= self.latest.update.number:
+        if self.latest is not None and latest.update.number <= self.latest.update.number:
             return  # calls may overtake each other
         for version in self._stored.keys() - stored.keys():
             shutil.rmtree(self._path(version), ignore_errors=True)
-        self.latest, self._stored = lesson, stored
+        self.latest, self._stored = latest, stored
 
     def folder(self, version: int) -> Path:
         """Return the folder of a version, which is fetched if this is the first time.
@@ -92,7 +92,7 @@ class Schoolbag:
 
 
 @dataclass(kw_only=True)
-class Pupil:
+class IslandLearner:
     """Learns for one island; see `Learning`.
 
     Attributes:
@@ -100,7 +100,7 @@ class Pupil:
         history: of its run; it has every event before this has.
         make_group: makes a group of a call that is judged.
         share: returns the share of the island's budget that is spent.
-        bag: the worker's.
+        worker: the worker's.
         max_lag: versions that a group may lag behind.
     """
 
@@ -108,7 +108,7 @@ class Pupil:
     history: RunHistory
     make_group: MakeGroup
     share: Callable[[], float]
-    bag: Schoolbag
+    worker: WorkerLearning
     max_lag: int
     _judged: Judged = field(init=False)
     _loading: Update | None = field(default=None, init=False)
@@ -125,7 +125,7 @@ class Pupil:
         """
         self._adopter = adopter
         for version in sorted({self.history.adapter, *self._judged.open_versions} - {0}):
-            adopter.adopt(version, self.bag.folder(version))
+            adopter.adopt(version, self.worker.folder(version))
 
     def fold(self, event: Event) -> None:
         """See `Learning`."""
@@ -135,13 +135,13 @@ class Pupil:
         """Yield the step whose version is loaded now, as the island's log is to have it."""
         assert self._adopter is not None  # nothing is recorded before it serves
         self._hand_in()
-        lesson = self.bag.latest
-        if self._loading is None and lesson is not None and lesson.update.number > self._last:
-            update = lesson.for_island(self.number)
+        latest = self.worker.latest
+        if self._loading is None and latest is not None and latest.update.number > self._last:
+            update = latest.for_island(self.number)
             if update.version in (0, self.history.adapter):
                 yield update
             else:
-                self._adopter.adopt(update.version, self.bag.folder(update.version))
+                self._adopter.adopt(update.version, self.worker.folder(update.version))
                 self._loading = update
         for version, milliseconds in self._adopter.adopted():
             loading = self._loading
@@ -160,7 +160,7 @@ class Pupil:
             call = self.history.calls[self._judged.waiting.popleft()]
             group = self.make_group(call, self.history)
             if group is not None:
-                self.bag.groups.put(replace(group, log=self.number))
-        self.bag.standings[self.number] = Standing(
+                self.worker.groups.put(replace(group, log=self.number))
+        self.worker.standings[self.number] = Standing(
             share=self.share(), versions=frozenset(self._judged.open_versions)
         )

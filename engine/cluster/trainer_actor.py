@@ -1,4 +1,4 @@
-"""The tutor: the process, somewhere in the cluster, that trains the model of a run."""
+"""The trainer: the process, somewhere in the cluster, that trains the model of a run."""
 
 import os
 import secrets
@@ -18,15 +18,15 @@ from engine.settings import LearningSettings, ModelSettings
 if TYPE_CHECKING:
     from engine.learning.trainer import Trainer
 
-_SCRATCH = "brood-tutor-"  # begins the name of a tutor's folder for temporary files
+_SCRATCH = "brood-trainer-"  # begins the name of a trainer's folder for temporary files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Course:
-    """What a tutor trains, and with what.
+class TrainerSettings:
+    """What a trainer trains, and with what.
 
     Attributes:
-        model: whose weights are on the tutor's machine too.
+        model: whose weights are on the trainer's machine too.
         learning: the run's.
         seed: the run's.
         device: ``cpu`` or ``cuda``.
@@ -40,15 +40,15 @@ class Course:
     checkpoint: Files | None
 
 
-class Tutor:
+class TrainerActor:
     """See the module. Its methods are called one at a time."""
 
-    def __init__(self, course: Course) -> None:
+    def __init__(self, settings: TrainerSettings) -> None:
         """Load nothing yet."""
         log_to_terminal()
-        self._course = course
+        self._settings = settings
         temporary = Path(tempfile.gettempdir())
-        remove_stale(temporary, _SCRATCH)  # of tutors that were killed, as each is in the end
+        remove_stale(temporary, _SCRATCH)  # of trainers that were killed, as each is in the end
         self._scratch, _ = make_scratch(temporary, f"{_SCRATCH}{secrets.token_hex(8)}")
         self._trainer: Trainer | None = None
 
@@ -58,22 +58,22 @@ class Tutor:
         Raises:
             UserError: it can't be trained here, or the checkpoint can't be read.
         """
-        course, folder = self._course, None
-        prepare(threads=None, kv_cache_gb=course.model.kv_cache_gb)
+        settings, folder = self._settings, None
+        prepare(threads=None, kv_cache_gb=settings.model.kv_cache_gb)
         # Ray has imported tqdm: too late for what `prepare` says to that.
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
-        if course.device == "cpu":
+        if settings.device == "cpu":
             os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)  # a worker's model may need the cores
-        if course.checkpoint is not None:
+        if settings.checkpoint is not None:
             folder = self._scratch / "checkpoint"
-            put_files(folder, course.checkpoint)
-        dtype = "bfloat16" if course.model.dtype == "auto" else course.model.dtype
+            put_files(folder, settings.checkpoint)
+        dtype = "bfloat16" if settings.model.dtype == "auto" else settings.model.dtype
         setup = Setup(
-            weights=find_weights(course.model),
-            settings=course.learning,
-            seed=course.seed,
-            device=course.device,
-            dtype=dtype if course.device == "cpu" else "bfloat16",
+            weights=find_weights(settings.model),
+            settings=settings.learning,
+            seed=settings.seed,
+            device=settings.device,
+            dtype=dtype if settings.device == "cpu" else "bfloat16",
         )
         self._trainer = trainer_of(setup, folder)
         if folder is not None:

@@ -1,4 +1,4 @@
-"""The tutor as a Ray actor, and versions of the adapter in Ray's object store."""
+"""The trainer's process as a Ray actor, and versions of the adapter in Ray's object store."""
 
 import logging
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from engine.cluster.on_ray import CPUS, named
 from engine.cluster.places import island_folder
 from engine.cluster.remote_trainer import RemoteTrainer
 from engine.cluster.shared_learner import SharedLearner
-from engine.cluster.tutor import Course, Tutor
+from engine.cluster.trainer_actor import TrainerActor, TrainerSettings
 from engine.core import Update, UserError
 from engine.learning import Job, Step
 from engine.settings import RunSettings
@@ -25,30 +25,30 @@ _SAID_AFTER = 60.0  # seconds
 _log = logging.getLogger("brood")
 
 
-class RayTutor:
-    """A tutor somewhere in the cluster; see `TutorHandle`."""
+class RayTrainer:
+    """A trainer somewhere in the cluster; see `TrainerHandle`."""
 
-    def __init__(self, course: Course, *, gpus: int, name: str) -> None:
+    def __init__(self, settings: TrainerSettings, *, gpus: int, name: str) -> None:
         """Ask for it, and have it load the model.
 
         Args:
-            course: see `Tutor`.
+            settings: see `TrainerActor`.
             gpus: that it is to have.
             name: of the run.
         """
-        kind: Any = ray.remote(Tutor)
+        kind: Any = ray.remote(TrainerActor)
         self._actor: Any = kind.options(
             num_gpus=gpus,
             name=named(f"{name} trainer"),
             num_cpus=CPUS,
             max_restarts=0,  # another one goes on from the last checkpoint
             scheduling_strategy="SPREAD",
-        ).remote(course)
+        ).remote(settings)
         self._placed = self._actor.__ray_ready__.remote()
         self._loaded = self._actor.load.remote()
 
     def step(self, job: Job) -> tuple[Step, Files]:
-        """See `TutorHandle.step`."""
+        """See `TrainerHandle.step`."""
         placed, _ = ray.wait([self._placed], timeout=_SAID_AFTER)
         if not placed:
             _log.warning("the trainer waits for a machine with room for it")
@@ -62,7 +62,7 @@ class RayTutor:
         return found
 
     def kill(self) -> None:
-        """See `TutorHandle.kill`."""
+        """See `TrainerHandle.kill`."""
         ray.kill(self._actor)
 
 
@@ -101,7 +101,7 @@ def shared_learner(
     """
     islands = [island_folder(folder, number) for number in range(settings.islands.count)]
     gpus = settings.cluster.trainer_gpus
-    course = Course(
+    trained = TrainerSettings(
         model=config.load_run(islands[0]).model,  # in the format that it was founded with
         learning=settings.learning,
         seed=settings.seed,
@@ -116,7 +116,9 @@ def shared_learner(
             for number, island in enumerate(islands)
         },
         start=lambda checkpoint: RemoteTrainer(
-            lambda files: RayTutor(replace(course, checkpoint=files), gpus=gpus, name=folder.name),
+            lambda files: RayTrainer(
+                replace(trained, checkpoint=files), gpus=gpus, name=folder.name
+            ),
             checkpoint=checkpoint,
             notify=lambda: None,  # the driver looks by itself
         ),

@@ -12,8 +12,8 @@ from births import born, made_call
 from hand_trainer import HandAdopter
 
 from engine.cluster.files import Files
-from engine.cluster.lesson import Lesson, lessons_of
-from engine.cluster.pupil import Pupil, Schoolbag
+from engine.cluster.island_learner import IslandLearner, WorkerLearning
+from engine.cluster.shared_update import SharedUpdate, shared_updates_of
 from engine.cluster.sharing import SharedDecoder
 from engine.core import (
     INITIAL,
@@ -44,28 +44,30 @@ class Far:
 class Bench:
     """An island of a worker, with what it works with."""
 
-    def __init__(self, bag: Schoolbag, *, number: int = 3, events: Sequence[Event] = ()) -> None:
+    def __init__(
+        self, worker: WorkerLearning, *, number: int = 3, events: Sequence[Event] = ()
+    ) -> None:
         self.history = RunHistory(direction=Direction.MAXIMISE)
         self.events: list[Event] = []
-        self.pupil = Pupil(
+        self.island_learner = IslandLearner(
             number=number,
             history=self.history,
             make_group=lambda call, history: Group(
                 iteration=call.iteration, adapter=call.adapter, members=()
             ),
             share=lambda: 0.25,
-            bag=bag,
+            worker=worker,
             max_lag=1,
         )
         self.record(*(events or first_events()))
         self.adopter = HandAdopter()
-        self.pupil.serve(self.adopter)
+        self.island_learner.serve(self.adopter)
 
     def record(self, *events: Event) -> None:
         for event in events:
             self.events.append(event)
             self.history.fold(Recorded(session=0, elapsed=0.0, event=event))
-            self.pupil.fold(event)
+            self.island_learner.fold(event)
 
     def call(self, iteration: int, *, judged: bool = True) -> None:
         self.record(replace(made_call(iteration), adapter=self.history.adapter))
@@ -77,7 +79,7 @@ class Bench:
 
     def turn(self) -> list[Update]:
         updates = []
-        for update in self.pupil.completed():
+        for update in self.island_learner.completed():
             self.record(update)
             updates.append(update)
         return updates
@@ -91,7 +93,9 @@ def first_events() -> list[Event]:
     ]
 
 
-def lesson(number: int, *, version: int | None = None, logs: Sequence[int] = (3, 5)) -> Lesson:
+def shared(
+    number: int, *, version: int | None = None, logs: Sequence[int] = (3, 5)
+) -> SharedUpdate:
     update = Update(
         number=number,
         version=number if version is None else version,
@@ -100,37 +104,37 @@ def lesson(number: int, *, version: int | None = None, logs: Sequence[int] = (3,
         progress=0.5,
         reward=0.25,
     )
-    return Lesson(update=update, logs=tuple(logs))
+    return SharedUpdate(update=update, logs=tuple(logs))
 
 
-def handed_in(bag: Schoolbag) -> list[tuple[int, int]]:
-    groups = [bag.groups.get() for _ in range(bag.groups.qsize())]
+def handed_in(worker: WorkerLearning) -> list[tuple[int, int]]:
+    groups = [worker.groups.get() for _ in range(worker.groups.qsize())]
     return [(each.log, each.iteration) for each in groups]
 
 
 @pytest.fixture
-def bag(tmp_path: Path) -> Schoolbag:
-    return Schoolbag(tmp_path)
+def worker(tmp_path: Path) -> WorkerLearning:
+    return WorkerLearning(tmp_path)
 
 
-def test_what_is_judged_is_handed_in_once(bag: Schoolbag) -> None:
-    bench = Bench(bag)
+def test_what_is_judged_is_handed_in_once(worker: WorkerLearning) -> None:
+    bench = Bench(worker)
     bench.call(0)
     bench.call(1, judged=False)
     assert bench.turn() == []
-    assert handed_in(bag) == [(3, 0)]
-    standing = bag.standings[3]
+    assert handed_in(worker) == [(3, 0)]
+    standing = worker.standings[3]
     assert (standing.share, standing.versions) == (0.25, {0})  # call 1 is open
     bench.turn()
-    assert handed_in(bag) == []
+    assert handed_in(worker) == []
 
 
-def test_calls_begin_with_a_version_once_it_is_loaded_and_recorded(bag: Schoolbag) -> None:
-    bench, far = Bench(bag), Far()
-    bag.take(lesson(1), {1: far})
+def test_calls_begin_with_a_version_once_it_is_loaded_and_recorded(worker: WorkerLearning) -> None:
+    bench, far = Bench(worker), Far()
+    worker.take(shared(1), {1: far})
     assert bench.turn() == []
     assert bench.adopter.asked == [1] and bench.history.adapter == 0
-    bag.take(lesson(2), {1: far, 2: far})  # the next is there before this one is loaded
+    worker.take(shared(2), {1: far, 2: far})  # the next is there before this one is loaded
     assert bench.turn() == []
     bench.adopter.loaded = [(1, 7.5)]
     (update,) = bench.turn()
@@ -139,53 +143,55 @@ def test_calls_begin_with_a_version_once_it_is_loaded_and_recorded(bag: Schoolba
     assert bench.turn() == []
     bench.adopter.loaded = [(2, 1.0)]
     assert [each.number for each in bench.turn()] == [2]
-    bag.take(lesson(1), {1: far})  # overtaken on its way
+    worker.take(shared(1), {1: far})  # overtaken on its way
     assert bench.turn() == []
 
 
-def test_a_step_that_changes_nothing_is_recorded_at_once(bag: Schoolbag) -> None:
-    bench = Bench(bag)
-    bag.take(lesson(1, version=0), {})
+def test_a_step_that_changes_nothing_is_recorded_at_once(worker: WorkerLearning) -> None:
+    bench = Bench(worker)
+    worker.take(shared(1, version=0), {})
     assert [(each.number, each.version) for each in bench.turn()] == [(1, 0)]
     assert bench.adopter.asked == []
 
 
-def test_islands_of_a_worker_fetch_a_version_once(bag: Schoolbag) -> None:
-    benches, far = [Bench(bag, number=number) for number in (3, 5)], Far()
-    bag.take(lesson(1), {1: far})
+def test_islands_of_a_worker_fetch_a_version_once(worker: WorkerLearning) -> None:
+    benches, far = [Bench(worker, number=number) for number in (3, 5)], Far()
+    worker.take(shared(1), {1: far})
     for bench in benches:
         bench.turn()
         bench.adopter.loaded = [(1, 1.0)]
-    found = {bench.pupil.number: bench.turn() for bench in benches}
+    found = {bench.island_learner.number: bench.turn() for bench in benches}
     assert [update.groups for updates in found.values() for update in updates] == [(0,), (1,)]
     assert far.fetched == 1
-    (whole,) = lessons_of(found)
+    (whole,) = shared_updates_of(found)
     assert (whole.update.groups, whole.logs) == ((0, 1), (3, 5))
 
 
-def test_an_island_that_moves_hands_in_what_was_not_learned(bag: Schoolbag, tmp_path: Path) -> None:
-    bench, far = Bench(bag), Far()
+def test_an_island_that_moves_hands_in_what_was_not_learned(
+    worker: WorkerLearning, tmp_path: Path
+) -> None:
+    bench, far = Bench(worker), Far()
     for iteration in range(3):
         bench.call(iteration)
-    bag.take(lesson(1, logs=(3,)), {1: far})  # learned from call 0
+    worker.take(shared(1, logs=(3,)), {1: far})  # learned from call 0
     bench.turn()
     bench.adopter.loaded = [(1, 1.0)]
     bench.turn()
     bench.call(3, judged=False)
-    there = Schoolbag(tmp_path / "there")
+    there = WorkerLearning(tmp_path / "there")
     with pytest.raises(UserError, match="version 1 of the adapter is not here yet"):
         Bench(there, events=bench.events)
-    there.take(lesson(2, version=0), {1: far})
+    there.take(shared(2, version=0), {1: far})
     again = Bench(there, events=bench.events)
     assert again.adopter.asked == [1]  # of the call that is open
     assert [each.number for each in again.turn()] == [2]
     assert handed_in(there) == [(3, 1), (3, 2)]
 
 
-def test_versions_that_nobody_needs_are_removed(bag: Schoolbag, tmp_path: Path) -> None:
-    bag.take(lesson(1), {1: Far()})
-    bag.folder(1)
-    bag.take(lesson(2), {2: Far()})
+def test_versions_that_nobody_needs_are_removed(worker: WorkerLearning, tmp_path: Path) -> None:
+    worker.take(shared(1), {1: Far()})
+    worker.folder(1)
+    worker.take(shared(2), {2: Far()})
     assert [*tmp_path.iterdir()] == []
 
 
