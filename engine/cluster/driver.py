@@ -18,9 +18,11 @@ from engine.cluster.island_learner import Standing
 from engine.cluster.islands import island_settings
 from engine.cluster.last_nodes import LastNodes
 from engine.cluster.node_caches import NodeCaches
-from engine.cluster.on_ray import RayNodeCache, RayOutpost, RayWorker, WorkerLost
+from engine.cluster.on_ray import RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
 from engine.cluster.prefiller import Prefiller
+from engine.cluster.ray_node_cache import RayNodeCache
+from engine.cluster.ray_outpost import RayOutpost
 from engine.cluster.ray_trainer import shared_learner
 from engine.cluster.shared_learner import SharedLearner
 from engine.cluster.worker import IslandReport, Worker, WorkerReport

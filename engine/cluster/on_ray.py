@@ -1,4 +1,4 @@
-"""Workers and outposts as Ray actors.
+"""Workers as Ray actors, and what all actors of a run have in common.
 
 Covers: starting or joining a Ray cluster, and calls to workers that may be dead, slow or cut off.
 Does not cover which workers there are to be (``fleet.py``), which islands they get (``driver.py``),
@@ -17,15 +17,11 @@ from typing import Any
 import ray
 from ray import exceptions
 from ray._private.state import state  # Ray has no public way without its dashboard
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from engine.cluster.node_cache import NodeCache
-from engine.cluster.outpost import Outpost
 from engine.cluster.prefiller import Prefiller
-from engine.cluster.spread import OutpostLost, Submission
 from engine.cluster.worker import Worker, WorkerReport
-from engine.core import Evaluation, UserError
-from engine.settings import CacheSettings, ClusterSettings, ModelSettings
+from engine.core import UserError
+from engine.settings import CacheSettings, ClusterSettings
 
 _CONNECTING = 5.0  # seconds
 CPUS = 0.001
@@ -42,10 +38,6 @@ _GONE = (
 
 class WorkerLost(Exception):
     """A worker is dead, or does not answer."""
-
-
-class CacheLost(Exception):
-    """A machine's LMCache server can't be had any more."""
 
 
 class RayWorker:
@@ -78,7 +70,7 @@ class RayWorker:
             max_concurrency=4 if of is Worker else _MOST_CALLERS,
             scheduling_strategy="SPREAD",
         ).remote(**arguments)
-        self._placed = self._actor.__ray_call__.remote(_place)
+        self._placed = self._actor.__ray_call__.remote(place_of)
         self._loaded: Any = None
 
     def place(self) -> tuple[str, Sequence[int]] | None:
@@ -135,7 +127,7 @@ class RayWorker:
         return self._get(answer) if done else else_
 
     def _get(self, answer: Any, *, waits: bool = False) -> Any:
-        return _got(answer, seconds=None if waits else self._patience, lost=WorkerLost)
+        return got(answer, seconds=None if waits else self._patience, lost=WorkerLost)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,126 +144,6 @@ class RayPrefiller:
         """See `Prefilling.prefill`."""
         future: Future[None] = self.actor.prefill.remote(token_ids).future()
         return future
-
-
-@dataclass(kw_only=True, eq=False)
-class RayOutpost:
-    """Evaluators somewhere in the cluster; see `OutpostHandle`. It may be sent to a worker.
-
-    Attributes:
-        actor: the process.
-        workers: its evaluators; 0 before it was started.
-        node: its machine; empty before `place`.
-        patience: seconds after which one that does not answer counts as dead.
-    """
-
-    actor: Any
-    workers: int
-    patience: float
-    node: str = ""
-    _pulse: Any = None
-
-    @classmethod
-    def asked(cls, settings: ClusterSettings, *, text: str, name: str) -> "RayOutpost":
-        """Ask for one; see `RayWorker`."""
-        kind: Any = ray.remote(Outpost)
-        actor = kind.options(
-            name=named(f"{name} outpost"),
-            num_cpus=CPUS,
-            max_restarts=0,
-            max_concurrency=4,
-            scheduling_strategy="SPREAD",
-        ).remote(text)
-        return cls(actor=actor, workers=0, patience=settings.patience)
-
-    def place(self) -> tuple[str, Sequence[int]]:
-        """Return its machine, and the cores that it may use there."""
-        found: tuple[str, Sequence[int]] = self._get(self.actor.__ray_call__.remote(_place))
-        self.node = found[0]
-        return found
-
-    def start(self, cores: Sequence[int]) -> None:
-        """Start an evaluator on each core.
-
-        Raises:
-            UserError: as `Outpost.start`.
-        """
-        self.workers = self._get(self.actor.start.remote(cores))
-
-    def submit(self, programs: Sequence[Submission]) -> None:
-        """See `OutpostHandle.submit`; that it is lost is found by `take`."""
-        self.actor.submit.remote(programs)
-
-    def take(self, seconds: float) -> Sequence[tuple[str, Evaluation]]:
-        """See `OutpostHandle.take`."""
-        found: Sequence[tuple[str, Evaluation]] = self._get(self.actor.take.remote(seconds))
-        return found
-
-    def check(self) -> None:
-        """Do nothing while it lives; does not wait for it.
-
-        Raises:
-            OutpostLost: it is dead.
-        """
-        if self._pulse is None:
-            self._pulse = self.actor.__ray_ready__.remote()
-        done, _ = ray.wait([self._pulse], timeout=0)
-        if done:
-            pulse, self._pulse = self._pulse, None
-            self._get(pulse)
-
-    def kill(self) -> None:
-        """End its process."""
-        ray.kill(self.actor)
-
-    def _get(self, answer: Any) -> Any:
-        return _got(answer, seconds=self.patience, lost=OutpostLost)
-
-
-class RayNodeCache:
-    """The process that holds a machine's LMCache server; see `NodeCache`."""
-
-    def __init__(
-        self, settings: ClusterSettings, *, node: str, cache: CacheSettings, model: ModelSettings
-    ) -> None:
-        """Have Ray start it on a machine."""
-        self.patience = settings.patience
-        kind: Any = ray.remote(NodeCache)
-        self.actor: Any = kind.options(
-            num_cpus=0,
-            max_restarts=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        ).remote(cache, model)
-        self._asked: Any = None
-
-    def settings(self) -> CacheSettings | None:
-        """Return what `NodeCache.settings` does; None as long as it does not answer.
-
-        Raises:
-            UserError: it does.
-            CacheLost: it is dead, or its machine.
-        """
-        if self._asked is None:
-            self._asked = self.actor.settings.remote()
-        done, _ = ray.wait([self._asked], timeout=0)
-        if not done:
-            return None
-        asked, self._asked = self._asked, None
-        found: CacheSettings = _got(asked, seconds=self.patience, lost=CacheLost)
-        return found
-
-    def kill(self) -> None:
-        """End its process."""
-        ray.kill(self.actor)
-
-
-def end_caches(caches: Sequence[RayNodeCache]) -> None:
-    """End machines' servers, and give them time to store what they have."""
-    closing = [each.actor.close.remote() for each in caches]
-    if closing:
-        ray.wait(closing, num_returns=len(closing), timeout=caches[0].patience)
-    for each in caches:
-        each.kill()
 
 
 def reports(workers: Sequence[RayWorker]) -> Mapping[RayWorker, WorkerReport | WorkerLost]:
@@ -330,7 +202,7 @@ def named(name: str) -> str:
     return f"{name}/{uuid.uuid4().hex}"
 
 
-def _got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
+def got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
     """Return what a process answers.
 
     Raises:
@@ -347,6 +219,6 @@ def _got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
         raise lost(str(error).partition("\n")[0]) from error
 
 
-def _place(actor: Worker | Outpost) -> tuple[str, Sequence[int]]:
+def place_of(actor: object) -> tuple[str, Sequence[int]]:
     """Return, in a worker's process, its machine, and the cores that it may use there."""
     return ray.get_runtime_context().get_node_id(), sorted(os.sched_getaffinity(0))

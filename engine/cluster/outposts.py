@@ -4,7 +4,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from engine.cluster.on_ray import RayOutpost, RayWorker, leaving
+from engine.cluster.on_ray import RayWorker, leaving
+from engine.cluster.ray_outpost import RayOutpost
 from engine.cluster.spread import OutpostLost
 from engine.core import UserError
 
