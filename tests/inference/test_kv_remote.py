@@ -34,12 +34,22 @@ def test_a_machine_finds_what_another_one_has_stored(server: RedisServer, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_remote_tier_that_fails_costs_no_child(
-    server: RedisServer, tmp_path: Path, fault: signal.Signals
-) -> None:
-    seen = session(tmp_path / "kv", remote=server.address, fault=fault, victim=server.pid)
+def test_a_remote_tier_that_dies_costs_no_child(server: RedisServer, tmp_path: Path) -> None:
+    folder, fault = tmp_path / "kv", signal.SIGKILL
+    seen = session(folder, remote=server.address, fault=fault, victim=server.pid)
     assert_complete(seen)
+    assert seen["warnings"] == []  # the other tiers are used
+
+
+@pytest.mark.slow
+def test_a_remote_tier_that_hangs_is_given_up_with_the_others(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    folder, fault = tmp_path / "kv", signal.SIGSTOP
+    seen = session(folder, remote=server.address, fault=fault, victim=server.pid)
+    assert_complete(seen)
+    (line,) = seen["warnings"]
+    assert line.startswith("the LMCache server failed")
 
 
 @pytest.mark.slow
