@@ -60,6 +60,7 @@ _TEXT_KEYS = (
     "model.cache_dir",
     "cache.folder",
     "cache.server",
+    "cache.remote",
     "advisor.endpoint.url",
     "advisor.endpoint.model",
     "pool.sources",

@@ -26,6 +26,8 @@ from lmcache.integration.vllm.lmcache_mp_connector import LMCacheMPConnector
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
 from vllm.v1.request import RequestStatus
 
+from engine.inference.kv_instances import new_instance
+
 NAME = "KVConnector"
 """Name of the class below, as vLLM's configuration wants it."""
 
@@ -117,6 +119,7 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
             self._loading: dict[str, tuple[Any, int]] = {}  # a request, and tokens that it loads
             self._offered: dict[int, None] = {}  # digests of prompts whose chunks were stored
         else:
+            adapter.instance_id = new_instance()
             self._load_began = time.monotonic()  # of the last batch
 
     # The worker's side

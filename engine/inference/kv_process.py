@@ -1,7 +1,8 @@
 """``python -m engine.inference.kv_process``: the process in which a run's LMCache server runs.
 
 Covers: starting LMCache's server inside a process that dies with the run, telling the run the
-port, keeping the disk tier in bounds, and ending with everything written that was to be written.
+port, keeping the disk tier in bounds, forgetting engines that died, and ending with everything
+written that was to be written.
 Does not cover who starts it (``kv_server.py``) or reading and writing chunks: LMCache's ``fs``
 adapter, which neither bounds the tier nor marks what it finds in memory. (Those of its adapters
 that have a bound count only what the same server wrote, and several servers share the tier.)
@@ -28,6 +29,7 @@ from typing import Any, NoReturn
 from engine.core import UserError
 from engine.evaluation import _native
 from engine.inference import compat
+from engine.inference.kv_instances import is_alive
 from engine.inference.kv_server import SHARED_MEMORY, ServerOptions
 
 _SUFFIX = ".data"  # what the names of the chunks' files end with
@@ -61,6 +63,7 @@ def main(options: ServerOptions) -> NoReturn:
     engine.storage_manager._l1_manager.register_listener(used)
     prune(folder, limit)
     while not select.select([ended], [], [], _LOOK_SECONDS)[0]:
+        forget_dead(engine)
         used.mark()
         prune(folder, limit)
     _drain(engine)
@@ -109,18 +112,22 @@ def _start(options: ServerOptions) -> tuple[Any, Any, int]:
 
 
 def _arguments(options: ServerOptions, port: int) -> list[str]:
-    disk = {
+    disk: dict[str, object] = {
         "type": "fs",
         "base_path": options.folder,
         # A folder of its own for what is being written: servers that write the same chunk at the
         # same time would otherwise share a half-written file.
         "relative_tmp_dir": options.scratch,
     }
+    tiers = [disk]
+    if options.remote is not None:
+        host, remote_port = options.remote
+        tiers.append({"type": "resp", "host": host, "port": remote_port})
     arguments = [
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--chunk-size", str(options.chunk_tokens)),
         *("--l1-size-gb", str(options.memory_gb), "--eviction-policy", "LRU"),
-        *("--l2-adapter", json.dumps(disk)),
+        *(part for tier in tiers for part in ("--l2-adapter", json.dumps(tier))),
         "--disable-observability",
         # The engine does not ping (see kv_connector.py), so silence is no sign of death.
         *("--worker-reap-timeout-seconds", "0"),
@@ -157,6 +164,19 @@ def _drain(engine: Any) -> None:
             return
         time.sleep(0.02)
     _log.warning("the disk tier did not take everything within %.0f s", _DRAIN_SECONDS)
+
+
+def forget_dead(engine: Any) -> None:
+    """Let go of the engines that have died, whose GPU's memory the server would keep from others.
+
+    LMCache's own way is to wait for an engine that does not ping.
+    """
+    for module in engine._modules:
+        status = module.report_status()
+        for kind in ("registered_gpu_ids", "registered_non_cuda_instance_ids"):
+            for instance in status.get(kind, ()):
+                if not is_alive(instance):
+                    module.unregister_kv_cache(instance)
 
 
 def prune(folder: Path, limit: int) -> None:

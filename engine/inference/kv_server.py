@@ -5,10 +5,11 @@ answers; what vLLM is told of it; closing it with nothing left behind. Does not 
 (``kv_process.py``) or what vLLM does when the server fails (``kv_connector.py``). A server that
 fails stops no run: it is one warning, and the run goes on without.
 
-Every run starts a server of its own. Runs at the same time, and one after the other, share the
-disk tier: a chunk of tokens is a file of its own there, named by the model and the digest of all
-tokens up to its end, and appears by one rename. A server for several runs would die with the run
-that had started it, and would bring no more hits than the disk tier does.
+Every run starts a server of its own, or one on each machine of a cluster, for all workers there
+(``engine.cluster.node_cache``). Runs at the same time, and one after the other, share the disk
+tier: a chunk of tokens is a file of its own there, named by the model and the digest of all tokens
+up to its end, and appears by one rename. A server for several runs would die with the run that had
+started it, and would bring no more hits than the disk tier does. Machines share the remote tier.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ from pathlib import Path
 
 from engine.core import UserError
 from engine.inference.environment import NO_TELEMETRY
+from engine.inference.kv_remote import reached
 from engine.inference.weights import identity
 from engine.scratch import make_scratch, remove_stale
 from engine.settings import CacheSettings
@@ -54,7 +56,7 @@ class KVTransfer:
     Attributes:
         port: where the server listens on 127.0.0.1.
         weights: names the weights, so that no model is given another one's KV.
-        pid: of a server that is the run's own; it is killed if the run gives up on it.
+        pid: of a server that is killed if the run gives up on it; None to leave it alone.
     """
 
     port: int
@@ -75,6 +77,7 @@ class ServerOptions:
         chunk_tokens: tokens of one chunk, a multiple of the engine's block size.
         shared_memory: name of the segment that holds the memory tier; None where the engine hands
             over a GPU's memory instead.
+        remote: host and port of a Redis or Valkey server; None for no remote tier.
     """
 
     parent: int
@@ -84,6 +87,7 @@ class ServerOptions:
     disk_gb: float
     chunk_tokens: int
     shared_memory: str | None
+    remote: tuple[str, int] | None
 
 
 class KVServer:
@@ -117,6 +121,11 @@ class KVServer:
         """The file that the server's process writes to; removed with a server that ends well."""
         return self._scratch / "log"
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process that was started still runs."""
+        return self._process.poll() is None
+
     def transfer(self, *, weights: Path) -> KVTransfer:
         """Wait until the server answers; return what vLLM is told of it.
 
@@ -128,7 +137,7 @@ class KVServer:
             return KVTransfer(port=self._wait(), weights=identity(weights), pid=self._process.pid)
         port = int(self._settings.server.partition(":")[2])
         socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS).close()
-        return KVTransfer(port=port, weights=identity(weights), pid=None)
+        return KVTransfer(port=port, weights=identity(weights), pid=self._settings.server_pid)
 
     def _start(self, chunk_tokens: int, on_gpu: bool, resources: contextlib.ExitStack) -> None:
         folder = Path(self._settings.folder)
@@ -145,6 +154,7 @@ class KVServer:
             disk_gb=self._settings.disk_gb,
             chunk_tokens=chunk_tokens,
             shared_memory=None if on_gpu else segment.name,
+            remote=reached(self._settings.remote),
         )
         self._start_seconds = start_seconds(options.memory_gb)
         self._scratch, lock = make_scratch(folder, options.scratch)

@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import json
 import logging
+import re
 import struct
 import tempfile
 from pathlib import Path
@@ -131,14 +132,23 @@ def identity(weights: Path) -> str:
     """Return a name for a folder of weights that other weights do not have.
 
     Weights count by their files' names, sizes and times of change, because reading tens of
-    gigabytes would take longer than the cache saves. The configuration, which is small, counts by
-    its text.
+    gigabytes would take longer than the cache saves. A file in Hugging Face's cache, whose link
+    names the digest of its content, counts by that, on all machines alike. The configuration, which
+    is small, counts by its text.
     """
     digest = hashlib.sha256((weights / "config.json").read_bytes())
     for path in sorted(weights.iterdir()):
         stat = path.stat()
-        digest.update(f"{path.name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+        content = _blob(path) or f"{stat.st_size}\0{stat.st_mtime_ns}"
+        digest.update(f"{path.name}\0{content}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _blob(path: Path) -> str | None:
+    """Return the digest of a file's content where Hugging Face's cache names one."""
+    target = path.readlink() if path.is_symlink() else Path()
+    is_digest = target.parent.name == "blobs" and re.fullmatch("[0-9a-f]{40,64}", target.name)
+    return target.name if is_digest else None
 
 
 def _gguf_folder() -> Path:

@@ -1,6 +1,6 @@
 """A process that uses a model with an LMCache server and says what happened, as JSON.
 
-Run by ``test_lmcache.py`` in processes of their own: a second one is the point of what is tested,
+Run by ``kv_sessions.py`` in processes of their own: a second one is the point of what is tested,
 and a server that failed is given up for good.
 """
 
@@ -74,14 +74,31 @@ def ask(model: LanguageModel, text: str, *, fault: tuple[int, int] | None = None
     }
 
 
-def main(folder: str, fault: int, server: str, dtype: str) -> dict[str, Any]:
-    """Ask for a known prompt, then for others; ``fault`` is sent to the server in between."""
+def main(
+    *,
+    folder: str,
+    fault: int = 0,
+    victim: int = 0,
+    server: str | None = None,
+    remote: str | None = None,
+    dtype: str = "bfloat16",
+) -> dict[str, Any]:
+    """Ask for a known prompt, then for others.
+
+    Args:
+        folder: of the disk tier.
+        fault: signal that is sent to a process in between; 0 for none.
+        victim: that process; 0 for the server.
+        server: ``cache.server``.
+        remote: ``cache.remote``.
+        dtype: ``model.dtype``.
+    """
     warnings = Warnings()
     logging.getLogger("engine").addHandler(warnings)
     logging.getLogger("engine").propagate = False
     arguments = ["cache=lmcache", "cache.memory_gb=0.25", f"cache.folder={folder}"]
     settings = config.resolve([*arguments, "model.max_model_len=2048", f"model.dtype={dtype}"])
-    cache = replace(settings.cache, server=server or None)
+    cache = replace(settings.cache, server=server, remote=remote)
     prepare(threads=None, kv_cache_gb=1)
     weights = find_weights(settings.model)
     tokens = chunk_tokens(settings=settings.model, folder=weights)
@@ -92,7 +109,7 @@ def main(folder: str, fault: int, server: str, dtype: str) -> dict[str, Any]:
         signalled = None
         if fault:
             assert transfer is not None and transfer.pid is not None
-            signalled = (transfer.pid, fault)
+            signalled = (victim or transfer.pid, fault)
         answers += [ask(model, OTHERS[0], fault=signalled)]
         answers += [ask(model, text) for text in OTHERS[1:]]
         model.close()
@@ -104,5 +121,4 @@ def main(folder: str, fault: int, server: str, dtype: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    folder, fault, server, dtype = sys.argv[1:]
-    sys.stdout.write(json.dumps(main(folder, int(fault), server, dtype)) + "\n")
+    sys.stdout.write(json.dumps(main(**json.loads(sys.argv[1]))) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import signal
 import socket
@@ -19,6 +18,7 @@ from typing import Any
 import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
 import torch
+from kv_sessions import SECONDS, SHARED_MEMORY, assert_complete, processes, segments, session
 
 from engine import config
 from engine.core import UserError
@@ -27,50 +27,6 @@ from engine.inference.kv_process import UsedChunks, prune
 from engine.settings import CacheSettings
 
 assert numba.__version__
-
-SESSION = Path(__file__).with_name("kv_session.py")
-SECONDS = 240.0
-"""How long one process may take on a machine that is busy with something else."""
-SHARED_MEMORY = Path("/dev/shm")
-
-
-def session(
-    folder: Path, *, fault: int = 0, server: str = "", dtype: str = "bfloat16"
-) -> dict[str, Any]:
-    """Return what a process that uses the model saw; nothing of it may be left."""
-    before = segments()
-    done = subprocess.run(
-        [sys.executable, str(SESSION), str(folder), str(fault), server, dtype],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env={**os.environ, "BROOD_TEST": str(folder)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert processes(folder) == []
-    assert segments() == before
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return seen
-
-
-def segments() -> set[str]:
-    return {path.name for path in SHARED_MEMORY.iterdir() if "brood" in path.name}
-
-
-def processes(folder: Path) -> list[int]:
-    """Return the living processes that have ``folder`` in their environment, this one excepted."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdecimal() or int(process.name) == os.getpid():
-            continue
-        try:
-            alive = (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-            belongs = f"BROOD_TEST={folder}\0".encode() in (process / "environ").read_bytes()
-        except OSError:
-            continue  # it ended, or belongs to somebody else
-        if alive and belongs:
-            found.append(int(process.name))
-    return found
 
 
 def eventually(holds: Any, seconds: float = SECONDS) -> bool:
@@ -84,14 +40,6 @@ def eventually(holds: Any, seconds: float = SECONDS) -> bool:
 
 def chunks(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.data"))
-
-
-def assert_complete(seen: dict[str, Any]) -> None:
-    """Assert that every child came and was written to its end."""
-    assert len(seen["answers"]) == 5
-    for answer in seen["answers"]:
-        assert answer["generated"] == [12] * 4
-        assert answer["reasons"] == ["length"] * 4
 
 
 @pytest.fixture
@@ -354,6 +302,13 @@ def test_a_folder_that_is_gone_is_pruned_without_an_error(tmp_path: Path) -> Non
         ("cache.server=127.0.0.1:0", "must be 127.0.0.1:PORT"),
         ("cache.server=127.0.0.1:65536", "must be 127.0.0.1:PORT"),
         ("cache.server='127.0.0.1:1\n'", "must be 127.0.0.1:PORT"),
+        ("cache.server_pid=7", "cache.server_pid is 7; it must be null unless cache.server is"),
+        ("cache.remote=localhost:6379", "must be redis://HOST:PORT"),
+        ("cache.remote=redis://localhost", "must be redis://HOST:PORT"),
+        ("cache.remote=redis://localhost:0", "must be redis://HOST:PORT"),
+        ("cache.remote=redis://localhost:65536", "must be redis://HOST:PORT"),
+        ("cache.remote=redis://localhost:6379/1", "must be redis://HOST:PORT"),
+        ("cache.remote=redis://me:secret@localhost:6379", "with no password in it"),
         ("cache.memory_gb=0", "cache.memory_gb is 0; it must be 0.1 or more"),
         ("cache.memory_gb=inf", "cache.memory_gb is inf; it must be a finite number"),
         ("cache.disk_gb=-1", "cache.disk_gb is -1; it must be 0.1 or more"),

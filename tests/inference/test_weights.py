@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from engine import config
 from engine.core import UserError
 from engine.inference import find_weights
+from engine.inference.weights import identity
 from engine.settings import ModelSettings
 
 
@@ -53,3 +55,28 @@ def test_a_cache_that_cannot_be_written_is_an_error(
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"can't be written.*model\.cache_dir"):
         find_weights(replace(settings, cache_dir=str(tmp_path / "file" / "cache")))
+
+
+def test_weights_of_hugging_faces_cache_are_the_same_on_all_machines(tmp_path: Path) -> None:
+    def cached(machine: str, digest: str) -> str:
+        snapshot, blobs = tmp_path / machine / "snapshots/main", tmp_path / machine / "blobs"
+        for folder in (snapshot, blobs):
+            folder.mkdir(parents=True)
+        for name, blob in (("model.safetensors", digest), ("config.json", "c" * 40)):
+            (blobs / blob).write_text("{}")
+            os.utime(blobs / blob, (len(machine), len(machine)))
+            (snapshot / name).symlink_to(f"../../blobs/{blob}")
+        return identity(snapshot)
+
+    assert cached("a", "0" * 64) == cached("other", "0" * 64)
+    assert cached("third", "1" * 64) != identity(tmp_path / "a/snapshots/main")
+
+
+def test_other_weights_count_by_their_times(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    weights = tmp_path / "model.safetensors"
+    weights.write_text("weights")
+    os.utime(weights, (1, 1))
+    first = identity(tmp_path)
+    os.utime(weights, (2, 2))
+    assert identity(tmp_path) != first
