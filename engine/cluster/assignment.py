@@ -2,14 +2,17 @@
 
 A worker is expected to end when it has done what is left of its islands at its rate. An island goes
 to the worker that would end first with it, and moves where that ends two workers clearly earlier:
-what is under way on an island is generated again where it goes.
+what is under way on an island is generated again where it goes. Where the KV of its prompts lies in
+its machine, a worker there is taken before one that would end little earlier.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeVar
 
 _GAIN = 0.8  # a move is worth it where the later one of two workers ends in this share of the time
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,16 +22,28 @@ class Load:
     Attributes:
         left: of each of its islands, in candidates or in any unit that all workers' loads have.
         rate: that it does in a second; None as long as that was not measured.
+        node: its machine, where the KV of its islands' prompts outlives it; empty where none does.
     """
 
     left: Mapping[int, float]
     rate: float | None
+    node: str = ""
 
 
-def taker(loads: Sequence[Load], *, left: float) -> int:
-    """Return the place of the worker that would end first with one more island."""
+def taker(loads: Sequence[Load], *, left: float, warm: str = "") -> int:
+    """Return the place of the worker that takes one more island.
+
+    Args:
+        loads: of the workers.
+        left: of the island.
+        warm: the machine that has the KV of its prompts; empty for none.
+    """
     rates = _rates(loads)
-    return min(range(len(loads)), key=lambda n: (sum(loads[n].left.values()) + left) / rates[n])
+    return _first(
+        range(len(loads)),
+        ends=lambda n: (sum(loads[n].left.values()) + left) / rates[n],
+        is_warm=lambda n: bool(warm) and loads[n].node == warm,
+    )
 
 
 def better(loads: Sequence[Load]) -> tuple[int, int, int] | None:
@@ -42,21 +57,32 @@ def better(loads: Sequence[Load]) -> tuple[int, int, int] | None:
     ends = [sum(load.left.values()) / rate for load, rate in zip(loads, rates, strict=True)]
     slow = max(range(len(loads)), key=ends.__getitem__)
 
-    def later(number: int, to: int) -> float:
+    def later(move: tuple[int, int]) -> float:
         """Return when the later one of the two ends, after the move."""
+        number, to = move
         left = loads[slow].left[number]
         return max(ends[slow] - left / rates[slow], ends[to] + left / rates[to])
 
     moves = [
-        (later(number, to), number, to)
+        (number, to)
         for number in sorted(loads[slow].left)
         for to in range(len(loads))
-        if to != slow
+        if to != slow and later((number, to)) <= _GAIN * ends[slow]
     ]
     if not moves:
         return None
-    end, number, to = min(moves)
-    return (number, slow, to) if end <= _GAIN * ends[slow] else None
+    here = loads[slow].node
+    number, to = _first(
+        moves, ends=later, is_warm=lambda move: bool(here) and loads[move[1]].node == here
+    )
+    return number, slow, to
+
+
+def _first(choices: Iterable[T], *, ends: Callable[[T], float], is_warm: Callable[[T], bool]) -> T:
+    """Return the choice that ends first, or the first warm one that ends little later."""
+    every = sorted(choices, key=ends)
+    warm = next(filter(is_warm, every), every[0])
+    return warm if ends(every[0]) >= _GAIN * ends(warm) else every[0]
 
 
 def _rates(loads: Sequence[Load]) -> list[float]:

@@ -14,7 +14,9 @@ from pathlib import Path
 from engine.cluster.assignment import Load, better, taker
 from engine.cluster.fleet import Fleet
 from engine.cluster.islands import island_settings
-from engine.cluster.on_ray import RayOutpost, RayWorker, WorkerLost
+from engine.cluster.last_nodes import LastNodes
+from engine.cluster.node_caches import NodeCaches
+from engine.cluster.on_ray import RayNodeCache, RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
 from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
 from engine.core import Direction, UserError
@@ -42,11 +44,13 @@ class Driver:
         self._direction = direction
         self._text = (folder / "config.yaml").read_text()
         wanted = min(settings.cluster.workers, settings.islands.count)
-        self._fleet = Fleet(self._new_worker, wanted=wanted)
+        self._fleet = Fleet(self._new_worker, wanted=wanted, caches=self._caches())
         self._outposts = Outposts(self._new_outpost, wanted=settings.cluster.outposts)
         every = range(settings.islands.count)
         self._shares = [island_settings(settings, each).budget.candidates for each in every]
         self._at: dict[int, RayWorker] = {}
+        self._keeps_kv = settings.cache.kind != "none"
+        self._nodes = LastNodes(folder)
         self._not_before: dict[int, float] = {}
         self._rates: dict[RayWorker, float] = {}  # candidates a second
         self._next_move = 0.0
@@ -129,6 +133,16 @@ class Driver:
             folder=str(self._folder.resolve()) if at_hand else None,
         )
 
+    def _caches(self) -> NodeCaches | None:
+        """Return the machines' LMCache servers, where there are any and they are the run's."""
+        cache, model = self._settings.cache, self._settings.model
+        if cache.kind == "none" or cache.server is not None or model.kind == "mutation":
+            return None
+        return NodeCaches(
+            cache,
+            lambda node: RayNodeCache(self._settings.cluster, node=node, cache=cache, model=model),
+        )
+
     def _new_outpost(self) -> RayOutpost:
         return RayOutpost.asked(self._settings.cluster, text=self._text)
 
@@ -167,8 +181,8 @@ class Driver:
             is_early = time.monotonic() < self._not_before.get(number, 0.0)
             if number in self._at or is_over or is_early or not self._fleet.ready:
                 continue
-            ready = self._fleet.ready
-            self._give(number, ready[taker(self._loads(), left=self._left(number))])
+            at = taker(self._loads(), left=self._left(number), warm=self._nodes.get(number))
+            self._give(number, self._fleet.ready[at])
 
     def _move(self) -> None:
         """Move an island where all would end earlier, once the last move was measured."""
@@ -186,6 +200,7 @@ class Driver:
             Load(
                 left={n: self._left(n) for n, at in self._at.items() if at is worker},
                 rate=self._rates.get(worker),
+                node=self._fleet.node_of(worker) if self._keeps_kv else "",
             )
             for worker in self._fleet.ready
         ]
@@ -200,4 +215,6 @@ class Driver:
 
     def _give(self, number: int, worker: RayWorker) -> None:
         self._at[number] = worker
+        if self._keeps_kv:
+            self._nodes.put(number, self._fleet.node_of(worker))
         worker.tell("add", number, {} if self._settings.store is None else files_of(self._folder))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from engine.cluster.node_caches import NodeCaches
 from engine.cluster.on_ray import RayWorker, WorkerLost, reports
 from engine.cluster.worker import WorkerReport
 from engine.core import UserError
@@ -27,25 +28,35 @@ class _Member:
     asked: float
     node: str = ""
     free: Sequence[int] = ()  # cores that it may use
-    cores: Sequence[int] = ()  # those that it keeps to; none before it was started
+    cores: Sequence[int] = ()  # those that it is to keep to
+    is_started: bool = False
     is_ready: bool = False
 
 
 class Fleet:
     """See the module. One thread uses it."""
 
-    def __init__(self, make: Callable[[], RayWorker], *, wanted: int) -> None:
+    def __init__(
+        self, make: Callable[[], RayWorker], *, wanted: int, caches: NodeCaches | None = None
+    ) -> None:
         """Have no worker yet.
 
         Args:
             make: asks for one.
             wanted: how many there are to be.
+            caches: the machines' LMCache servers, which the workers share; None for none.
         """
         self._make = make
+        self._caches = caches
         self._wanted = wanted
         self._members: list[_Member] = []
         self._deaths = 0
         self._said = float("-inf")
+
+    def node_of(self, worker: RayWorker) -> str:
+        """Return the machine of a worker that is ready."""
+        (node,) = (each.node for each in self._members if each.worker is worker)
+        return node
 
     @property
     def ready(self) -> list[RayWorker]:
@@ -64,6 +75,7 @@ class Fleet:
         while len(self._members) < self._wanted:
             self._members.append(_Member(worker=self._make(), asked=time.monotonic()))
         self._place()
+        self._start()
         self._load()
         found: dict[RayWorker, WorkerReport | str] = {}
         for worker, report in reports(self.ready).items():
@@ -86,9 +98,11 @@ class Fleet:
                     _log.debug("a worker that is closed: %s", error)
             each.worker.kill()
         self._members.clear()
+        if self._caches is not None:
+            self._caches.close()
 
     def _place(self) -> None:
-        """Start those that have a place, on cores that none of the others there has."""
+        """Share out the cores of a machine: none gets any that another one has."""
         for member in [each for each in self._members if not each.node]:
             if (found := self._asked(member, member.worker.place)) is not None:
                 member.node, member.free = found
@@ -109,12 +123,18 @@ class Fleet:
             free = [core for core in member.free if core not in taken] or member.free
             among = min(len(beside), len(free))
             member.cores = free[beside.index(member) % among :: among]
-        for member in new:
-            member.worker.start(member.cores)
+
+    def _start(self) -> None:
+        """Start those that have cores, once the LMCache server of their machine is there."""
+        for member in [each for each in self._members if each.cores and not each.is_started]:
+            cache = None if self._caches is None else self._caches.settings(member.node)
+            if cache is not None or self._caches is None:
+                member.worker.start(member.cores, cache)
+                member.is_started = True
 
     def _load(self) -> None:
         """See whose model is there."""
-        for member in [each for each in self._members if each.cores and not each.is_ready]:
+        for member in [each for each in self._members if each.is_started and not each.is_ready]:
             if self._asked(member, member.worker.is_ready):
                 member.is_ready, self._deaths = True, 0
 

@@ -17,12 +17,14 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
 from ray import exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from engine.cluster.node_cache import NodeCache
 from engine.cluster.outpost import Outpost
 from engine.cluster.spread import OutpostLost, Submission
 from engine.cluster.worker import Worker, WorkerReport
 from engine.core import Evaluation, UserError
-from engine.settings import ClusterSettings
+from engine.settings import CacheSettings, ClusterSettings, ModelSettings
 
 _CONNECTING = 5.0  # seconds
 _GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
@@ -30,6 +32,10 @@ _GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySys
 
 class WorkerLost(Exception):
     """A worker is dead, or does not answer."""
+
+
+class CacheLost(Exception):
+    """A machine's LMCache server can't be had any more."""
 
 
 class RayWorker:
@@ -67,9 +73,9 @@ class RayWorker:
         found: tuple[str, Sequence[int]] | None = self._answered(self._placed)
         return found
 
-    def start(self, cores: Sequence[int]) -> None:
-        """Have it load the model, on some cores."""
-        self._actor.start.remote(cores)
+    def start(self, cores: Sequence[int], cache: CacheSettings | None) -> None:
+        """Have it load the model; see `Worker.start`."""
+        self._actor.start.remote(cores, cache)
         self._loaded = self._actor.ready.remote()
 
     def is_ready(self) -> bool:
@@ -190,6 +196,59 @@ class RayOutpost:
             raise
         except _GONE as error:
             raise OutpostLost(str(error).partition("\n")[0]) from error
+
+
+class RayNodeCache:
+    """The process that holds a machine's LMCache server; see `NodeCache`."""
+
+    def __init__(
+        self, settings: ClusterSettings, *, node: str, cache: CacheSettings, model: ModelSettings
+    ) -> None:
+        """Have Ray start it on a machine."""
+        self.patience = settings.patience
+        kind: Any = ray.remote(NodeCache)
+        self.actor: Any = kind.options(
+            num_cpus=0,
+            max_restarts=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        ).remote(cache, model)
+        self._asked: Any = None
+
+    def settings(self) -> CacheSettings | None:
+        """Return what `NodeCache.settings` does; None as long as it does not answer.
+
+        Raises:
+            UserError: it does.
+            CacheLost: it is dead, or its machine.
+        """
+        if self._asked is None:
+            self._asked = self.actor.settings.remote()
+        done, _ = ray.wait([self._asked], timeout=0)
+        if not done:
+            return None
+        asked, self._asked = self._asked, None
+        try:
+            found: CacheSettings = ray.get(asked)
+        except exceptions.RayTaskError as error:
+            if isinstance(error.cause, UserError):
+                raise error.cause from None
+            raise
+        except (*_GONE, exceptions.ActorUnschedulableError) as error:
+            raise CacheLost(str(error).partition("\n")[0]) from error
+        return found
+
+    def kill(self) -> None:
+        """End its process."""
+        ray.kill(self.actor)
+
+
+def end_caches(caches: Sequence[RayNodeCache]) -> None:
+    """End machines' servers, and give them time to store what they have."""
+    closing = [each.actor.close.remote() for each in caches]
+    if closing:
+        ray.wait(closing, num_returns=len(closing), timeout=caches[0].patience)
+    for each in caches:
+        each.kill()
 
 
 def reports(workers: Sequence[RayWorker]) -> Mapping[RayWorker, WorkerReport | WorkerLost]:

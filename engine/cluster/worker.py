@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -23,6 +23,7 @@ from engine.cluster.spread import OutpostHandle
 from engine.core import UserError
 from engine.parts import read_problem
 from engine.session import log_to_terminal
+from engine.settings import CacheSettings
 from engine.store import RunHistory
 from engine.timeline import TIMELINE
 
@@ -95,8 +96,15 @@ class Worker:
         self._bell: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._work, name="islands", daemon=True)
 
-    def start(self, cores: Collection[int]) -> None:
-        """Begin to load the model, on some cores of the machine."""
+    def start(self, cores: Collection[int], cache: CacheSettings | None) -> None:
+        """Begin to load the model.
+
+        Args:
+            cores: of the machine, to keep to.
+            cache: which LMCache server to use; None for what the run's settings say.
+        """
+        if cache is not None:
+            self._settings = replace(self._settings, cache=cache)
         os.sched_setaffinity(0, cores)
         self._thread.start()
 

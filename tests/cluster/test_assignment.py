@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from engine.cluster.assignment import Load, better, taker
 
 
-def load(left: Mapping[int, float], rate: float | None = None) -> Load:
-    return Load(left=left, rate=rate)
+def load(left: Mapping[int, float], rate: float | None = None, node: str = "") -> Load:
+    return Load(left=left, rate=rate, node=node)
 
 
 def test_an_island_goes_where_it_ends_first() -> None:
@@ -42,6 +42,36 @@ def test_a_move_that_gains_little_is_not_made() -> None:
     assert better([load({0: 10, 1: 20}, 1.0), load({2: 20}, 1.0)]) is None
     # Batching alone makes the fuller one faster: each would end after 10.
     assert better([load({0: 10, 1: 10, 2: 10}, 3.0), load({3: 10}, 1.0)]) is None
+
+
+def test_a_machine_with_the_kv_is_taken_where_that_costs_little() -> None:
+    # With it they end after 10, 12 and 13 seconds; 10 is above 0.8 x 12 and below 0.8 x 13.
+    loads = [load({}, 1.0, "a"), load({0: 2}, 1.0, "b"), load({1: 3}, 1.0, "c")]
+    assert taker(loads, left=10, warm="b") == 1
+    assert taker(loads, left=10, warm="c") == 0
+    assert taker(loads, left=10, warm="gone") == taker(loads, left=10) == 0
+
+
+def test_of_two_workers_of_a_warm_machine_the_first_to_end_is_taken() -> None:
+    loads = [load({}, 1.0, "a"), load({0: 2}, 1.0, "b"), load({1: 1}, 1.0, "b")]
+    assert taker(loads, left=10, warm="b") == 2
+
+
+def test_workers_without_a_cache_are_all_alike() -> None:
+    assert taker([load({}, 1.0), load({0: 1}, 1.0)], left=10, warm="") == 0
+
+
+def test_a_move_stays_on_the_machine_where_that_costs_little() -> None:
+    # The first ends after 40 seconds. With one island elsewhere it ends after 20, and so does the
+    # other one, or after 22 and 26: 20 is above 0.8 x 22 and below 0.8 x 26.
+    slow = load({0: 20, 1: 20}, 1.0, "a")
+    assert better([slow, load({}, 1.0, "b"), load({2: 2}, 1.0, "a")]) == (0, 0, 2)
+    assert better([slow, load({}, 1.0, "b"), load({2: 6}, 1.0, "a")]) == (0, 0, 1)
+
+
+def test_a_move_on_the_machine_has_to_gain_as_much_as_any() -> None:
+    # They end after 40 and 30; after a move after 20 and 50.
+    assert better([load({0: 20, 1: 20}, 1.0, "a"), load({2: 30}, 1.0, "a")]) is None
 
 
 @pytest.mark.parametrize("loads", [[], [load({0: 1})], [load({}), load({})]])
