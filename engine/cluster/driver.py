@@ -18,7 +18,15 @@ from engine.cluster.last_nodes import LastNodes
 from engine.cluster.node_caches import NodeCaches
 from engine.cluster.on_ray import RayNodeCache, RayOutpost, RayWorker, WorkerLost
 from engine.cluster.outposts import Outposts
-from engine.cluster.worker import Files, IslandReport, WorkerReport, files_of, put_files
+from engine.cluster.prefiller import Prefiller
+from engine.cluster.worker import (
+    Files,
+    IslandReport,
+    Worker,
+    WorkerReport,
+    files_of,
+    put_files,
+)
 from engine.core import Direction, UserError
 from engine.settings import RunSettings
 
@@ -44,7 +52,13 @@ class Driver:
         self._direction = direction
         self._text = (folder / "config.yaml").read_text()
         wanted = min(settings.cluster.workers, settings.islands.count)
-        self._fleet = Fleet(self._new_worker, wanted=wanted, caches=self._caches())
+        self._fleet = Fleet(
+            self._new_worker,
+            workers=wanted,
+            prefillers=settings.cluster.prefillers,
+            caches=self._caches(),
+        )
+        self._prefillers: dict[RayWorker, RayWorker | None] = {}  # which a worker uses
         self._outposts = Outposts(self._new_outpost, wanted=settings.cluster.outposts)
         every = range(settings.islands.count)
         self._shares = [island_settings(settings, each).budget.candidates for each in every]
@@ -104,6 +118,7 @@ class Driver:
             for worker, report in self._fleet.turn().items():
                 self._take(worker, report)
             self._outposts.turn(self._fleet.ready)
+            self._pair()
             if is_stopping and not self._at:
                 return
             if stopped() and not is_stopping:
@@ -124,19 +139,19 @@ class Driver:
         self._outposts.close()
         self._at.clear()
 
-    def _new_worker(self) -> RayWorker:
+    def _new_worker(self, is_prefiller: bool) -> RayWorker:
+        cluster = self._settings.cluster
+        if is_prefiller:
+            return RayWorker(cluster, Prefiller, settings=self._text)
         at_hand = self._settings.store is None
-        return RayWorker(
-            self._settings.cluster,
-            text=self._text,
-            name=self._folder.name,
-            folder=str(self._folder.resolve()) if at_hand else None,
-        )
+        folder = str(self._folder.resolve()) if at_hand else None
+        name = self._folder.name
+        return RayWorker(cluster, Worker, settings=self._text, name=name, folder=folder)
 
     def _caches(self) -> NodeCaches | None:
         """Return the machines' LMCache servers, where there are any and they are the run's."""
         cache, model = self._settings.cache, self._settings.model
-        if cache.kind == "none" or cache.server is not None or model.kind == "mutation":
+        if cache.kind == "none" or cache.server is not None:
             return None
         return NodeCaches(
             cache,
@@ -172,6 +187,20 @@ class Driver:
                 _log.warning("island %d can't go on there: %s", number, reason)
                 del self._at[number]
                 self._not_before[number] = time.monotonic() + _AGAIN
+
+    def _pair(self) -> None:
+        """Let each worker use a prefiller of its machine, the one that fewest use."""
+        ready, prefillers = self._fleet.ready, self._fleet.prefillers
+        before, self._prefillers = self._prefillers, {}
+        for worker in ready:
+            node = self._fleet.node_of(worker)
+            near = [each for each in prefillers if self._fleet.node_of(each) == node]
+            used, uses = before.get(worker), [*self._prefillers.values()]
+            if used not in near:
+                used = min(near, key=uses.count, default=None)
+                if used is not None or before.get(worker) is not None:
+                    worker.tell("prefill_at", used and used.handle())
+            self._prefillers[worker] = used
 
     def _share_out(self) -> None:
         """Give each island that is nowhere to the worker that has fewest."""

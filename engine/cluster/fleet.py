@@ -25,6 +25,7 @@ T = TypeVar("T")
 @dataclass(kw_only=True)
 class _Member:
     worker: RayWorker
+    is_prefiller: bool
     asked: float
     node: str = ""
     free: Sequence[int] = ()  # cores that it may use
@@ -37,18 +38,24 @@ class Fleet:
     """See the module. One thread uses it."""
 
     def __init__(
-        self, make: Callable[[], RayWorker], *, wanted: int, caches: NodeCaches | None = None
+        self,
+        make: Callable[[bool], RayWorker],
+        *,
+        workers: int,
+        prefillers: int = 0,
+        caches: NodeCaches | None = None,
     ) -> None:
         """Have no worker yet.
 
         Args:
-            make: asks for one.
-            wanted: how many there are to be.
-            caches: the machines' LMCache servers, which the workers share; None for none.
+            make: asks for a worker, or for a prefiller if it is called with True.
+            workers: how many there are to be.
+            prefillers: how many there are to be.
+            caches: the machines' LMCache servers, which all of them share; None for none.
         """
         self._make = make
         self._caches = caches
-        self._wanted = wanted
+        self._wanted = {False: workers, True: prefillers}
         self._members: list[_Member] = []
         self._deaths = 0
         self._said = float("-inf")
@@ -61,7 +68,12 @@ class Fleet:
     @property
     def ready(self) -> list[RayWorker]:
         """The workers that may have islands."""
-        return [each.worker for each in self._members if each.is_ready]
+        return [each.worker for each in self._members if each.is_ready and not each.is_prefiller]
+
+    @property
+    def prefillers(self) -> list[RayWorker]:
+        """Those that may compute prompts."""
+        return [each.worker for each in self._members if each.is_ready and each.is_prefiller]
 
     def turn(self) -> Mapping[RayWorker, WorkerReport | str]:
         """Go on with what is started, and replace what is lost.
@@ -72,13 +84,13 @@ class Fleet:
         Raises:
             UserError: workers can't be started.
         """
-        while len(self._members) < self._wanted:
-            self._members.append(_Member(worker=self._make(), asked=time.monotonic()))
+        self._ask()
         self._place()
         self._start()
         self._load()
+        prefillers, workers = self.prefillers, self.ready
         found: dict[RayWorker, WorkerReport | str] = {}
-        for worker, report in reports(self.ready).items():
+        for worker, report in reports([*workers, *prefillers]).items():
             error = str(report) if isinstance(report, WorkerLost) else report.error
             if error:
                 self._bury(worker)
@@ -86,6 +98,9 @@ class Fleet:
             else:
                 assert not isinstance(report, WorkerLost)
                 found[worker] = report
+        for prefiller in prefillers:
+            if isinstance(why := found.pop(prefiller), str):
+                _log.warning("a prefiller is lost (%s)", why)
         return found
 
     def close(self) -> None:
@@ -100,6 +115,16 @@ class Fleet:
         self._members.clear()
         if self._caches is not None:
             self._caches.close()
+
+    def _ask(self) -> None:
+        """Ask for those that are missing."""
+        for is_prefiller, wanted in self._wanted.items():
+            have = sum(each.is_prefiller == is_prefiller for each in self._members)
+            for _ in range(wanted - have):
+                worker = self._make(is_prefiller)
+                self._members.append(
+                    _Member(worker=worker, is_prefiller=is_prefiller, asked=time.monotonic())
+                )
 
     def _place(self) -> None:
         """Share out the cores of a machine: none gets any that another one has."""

@@ -15,6 +15,7 @@ from engine.cluster.exchange import OVER, Exchange, MigratingCalls
 from engine.cluster.islands import neighbours_of
 from engine.cluster.known import Known
 from engine.cluster.places import island_folder
+from engine.cluster.prefilled import PrefilledDecoder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
 from engine.cluster.spread import SpreadEvaluators
 from engine.core import Event, Problem, Sent, UserError
@@ -58,7 +59,7 @@ class Host:
         *,
         folder: Path,
         parts: Parts,
-        decoder: SharedDecoder,
+        prefilled: PrefilledDecoder,
         bell: threading.Event,
     ) -> None:
         """Have no island.
@@ -68,7 +69,7 @@ class Host:
             problem: the run's.
             folder: holds the islands' folders.
             parts: that all islands share.
-            decoder: likewise.
+            prefilled: decodes for all islands.
             bell: rings when the evaluators or the decoder have something.
         """
         self.problem = problem
@@ -78,7 +79,8 @@ class Host:
         self.parts = replace(parts, evaluators=self.evaluators, load=lambda: parts.model)
         self._settings = settings
         self._folder = folder
-        self._decoder = decoder
+        self.prefilled = prefilled
+        self._decoder = SharedDecoder(prefilled)
         self._table = None
         if settings.store is not None:
             self._table = VerdictTable(settings.store, name=folder.name)
@@ -252,7 +254,7 @@ def open_host(
             problem,
             folder=folder,
             parts=parts,
-            decoder=SharedDecoder(decoder),
+            prefilled=PrefilledDecoder(decoder, notify=bell.set),
             bell=bell,
         )
         try:

@@ -43,6 +43,11 @@ def check_cluster(settings: RunSettings) -> None:
                 f"{key} is {value!r}; with a cluster, whose islands have a run each, it must be "
                 f"{'null' if allowed is None else str(allowed).lower()}"
             )
+    prefillers = settings.cluster.prefillers
+    if prefillers and settings.cache.kind == "none":
+        raise UserError(
+            f"cluster.prefillers is {prefillers}; they hand prompts over through cache=lmcache"
+        )
 
 
 def island_settings(settings: RunSettings, number: int) -> RunSettings:

@@ -8,6 +8,7 @@ Does not cover which workers there are to be (``fleet.py``), or which islands th
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +22,20 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from engine.cluster.node_cache import NodeCache
 from engine.cluster.outpost import Outpost
+from engine.cluster.prefiller import Prefiller
 from engine.cluster.spread import OutpostLost, Submission
 from engine.cluster.worker import Worker, WorkerReport
 from engine.core import Evaluation, UserError
 from engine.settings import CacheSettings, ClusterSettings, ModelSettings
 
 _CONNECTING = 5.0  # seconds
-_GONE = (exceptions.RayActorError, exceptions.GetTimeoutError, exceptions.RaySystemError)
+_MOST_CALLERS = 64  # of a prefiller, at once
+_GONE = (
+    exceptions.ActorUnschedulableError,  # on a machine that is gone
+    exceptions.GetTimeoutError,
+    exceptions.RayActorError,
+    exceptions.RaySystemError,
+)
 
 
 class WorkerLost(Exception):
@@ -39,28 +47,28 @@ class CacheLost(Exception):
 
 
 class RayWorker:
-    """A worker somewhere in the cluster, which may be dead."""
+    """A worker, or a prefiller, somewhere in the cluster, which may be dead."""
 
     def __init__(
-        self, settings: ClusterSettings, *, text: str, name: str, folder: str | None
+        self, cluster: ClusterSettings, of: type[Worker] | type[Prefiller], **arguments: object
     ) -> None:
         """Ask for it; Ray starts its process where there is room for it.
 
         Args:
-            settings: of the cluster.
-            text: see ``settings`` of `Worker`.
-            name: see `Worker`.
-            folder: see `Worker`.
+            cluster: its settings.
+            of: what it is.
+            arguments: with which that is made.
         """
-        self._patience = settings.patience
-        kind: Any = ray.remote(Worker)
+        self._patience = cluster.patience
+        kind: Any = ray.remote(of)
         self._actor: Any = kind.options(
-            num_gpus=settings.gpus,
+            num_gpus=cluster.gpus,
             num_cpus=0,  # a machine's workers share its cores out: see `Worker.start`
             max_restarts=0,  # its islands go on elsewhere at once
-            max_concurrency=4,  # `found` waits, `report` does not
+            # `found` waits, and a prefiller's callers do; `report` does not.
+            max_concurrency=4 if of is Worker else _MOST_CALLERS,
             scheduling_strategy="SPREAD",
-        ).remote(text, name=name, folder=folder)
+        ).remote(**arguments)
         self._placed = self._actor.__ray_call__.remote(_place)
         self._loaded: Any = None
 
@@ -105,6 +113,10 @@ class RayWorker:
         """Call a method, and wait for nothing."""
         getattr(self._actor, method).remote(*arguments)
 
+    def handle(self) -> "RayPrefiller":
+        """Return what a worker has of a prefiller."""
+        return RayPrefiller(actor=self._actor)
+
     def kill(self) -> None:
         """End its process, whatever it is at."""
         ray.kill(self._actor)
@@ -114,14 +126,23 @@ class RayWorker:
         return self._get(answer) if done else else_
 
     def _get(self, answer: Any, *, waits: bool = False) -> Any:
-        try:
-            return ray.get(answer, timeout=None if waits else self._patience)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, UserError):
-                raise error.cause from None
-            raise
-        except _GONE as error:
-            raise WorkerLost(str(error).partition("\n")[0]) from error
+        return _got(answer, seconds=None if waits else self._patience, lost=WorkerLost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayPrefiller:
+    """A prefiller as a worker has it; see `Prefilling`. It may be sent to a worker.
+
+    Attributes:
+        actor: the process.
+    """
+
+    actor: Any
+
+    def prefill(self, token_ids: Sequence[int]) -> "Future[None]":
+        """See `Prefilling.prefill`."""
+        future: Future[None] = self.actor.prefill.remote(token_ids).future()
+        return future
 
 
 @dataclass(kw_only=True, eq=False)
@@ -188,14 +209,7 @@ class RayOutpost:
         ray.kill(self.actor)
 
     def _get(self, answer: Any) -> Any:
-        try:
-            return ray.get(answer, timeout=self.patience)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, UserError):
-                raise error.cause from None
-            raise
-        except _GONE as error:
-            raise OutpostLost(str(error).partition("\n")[0]) from error
+        return _got(answer, seconds=self.patience, lost=OutpostLost)
 
 
 class RayNodeCache:
@@ -227,14 +241,7 @@ class RayNodeCache:
         if not done:
             return None
         asked, self._asked = self._asked, None
-        try:
-            found: CacheSettings = ray.get(asked)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, UserError):
-                raise error.cause from None
-            raise
-        except (*_GONE, exceptions.ActorUnschedulableError) as error:
-            raise CacheLost(str(error).partition("\n")[0]) from error
+        found: CacheSettings = _got(asked, seconds=self.patience, lost=CacheLost)
         return found
 
     def kill(self) -> None:
@@ -294,6 +301,23 @@ def open_ray(settings: ClusterSettings) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
+    """Return what a process answers.
+
+    Raises:
+        UserError: it does.
+        Exception: ``lost``, where it is dead or does not answer in time.
+    """
+    try:
+        return ray.get(answer, timeout=seconds)
+    except exceptions.RayTaskError as error:
+        if isinstance(error.cause, UserError):
+            raise error.cause from None
+        raise
+    except _GONE as error:
+        raise lost(str(error).partition("\n")[0]) from error
 
 
 def _place(actor: Worker | Outpost) -> tuple[str, Sequence[int]]:

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from engine import config
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import found
+from engine.cluster.prefilled import Prefilling
 from engine.cluster.spread import OutpostHandle
 from engine.core import UserError
 from engine.parts import read_problem
@@ -160,6 +161,10 @@ class Worker:
     def use(self, outpost: OutpostHandle) -> None:
         """Have programs evaluated elsewhere too."""
         self._command(lambda host: host.evaluators.add(outpost))
+
+    def prefill_at(self, prefiller: Prefilling | None) -> None:
+        """Have prompts computed elsewhere; None for here."""
+        self._command(lambda host: host.prefilled.use(prefiller))
 
     def remove(self, number: int) -> None:
         """Let an island go, which goes on elsewhere."""

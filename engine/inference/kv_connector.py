@@ -122,6 +122,11 @@ class KVConnector(LMCacheMPConnector):  # type: ignore[misc]
             adapter.instance_id = new_instance()
             self._load_began = time.monotonic()  # of the last batch
 
+    @property
+    def has_server(self) -> bool:
+        """Whether the server has not been given up."""
+        return not self._server.given_up
+
     # The worker's side
 
     def register_kv_caches(self, kv_caches: dict[str, Any]) -> None:

@@ -199,6 +199,24 @@ class LanguageModel:
         for fan in self._fans:
             fan.note(outputs, seconds=seconds / requests)
 
+    def prefill(self, token_ids: Sequence[int]) -> bool:
+        """Compute a prompt; nothing else may be under way.
+
+        Returns:
+            Whether its KV is kept outside the engine now.
+        """
+        one = Sampling(temperature=0.0, seed=0, stop=(), max_tokens=1)
+        fan = self.fanout(token_ids=token_ids, sampling=[one])
+        while fan.indices:
+            self.step()
+        fan.close()
+        scheduler = self._engine.engine_core.engine_core.scheduler
+        deadline = time.monotonic() + _FREE_SECONDS
+        while scheduler.has_requests() and time.monotonic() < deadline:  # it is being stored
+            self._engine.step()
+        connector = scheduler.connector
+        return connector is not None and not scheduler.has_requests() and connector.has_server
+
     def load(self) -> EngineLoad:
         """Return how loaded the engine was in its last step."""
         load: EngineLoad = self._counter.load

@@ -16,7 +16,9 @@ class ClusterSettings(Section):
             cluster.
         address: of the Ray cluster, ``HOST:PORT``; None to start one on this machine.
         workers: how many have a model, at most one for each island.
-        gpus: of each worker.
+        gpus: of each worker, and of each prefiller.
+        prefillers: processes with a model that only compute prompts, for the workers of their
+            machines; they need ``cache=lmcache``.
         outposts: processes with evaluators and no model, spread over the cluster's machines.
         patience: seconds after which a worker that does not answer counts as dead.
     """
@@ -25,6 +27,7 @@ class ClusterSettings(Section):
     address: str | None = None
     workers: Count = 1
     gpus: Annotated[Whole, Field(ge=0)] = 0
+    prefillers: Annotated[Whole, Field(ge=0)] = 0
     outposts: Annotated[Whole, Field(ge=0)] = 0
     patience: Annotated[Number, Field(ge=1)] = 60.0
 

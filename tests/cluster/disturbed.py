@@ -26,8 +26,8 @@ def begun(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def workers(driver: int) -> list[int]:
-    """The processes that are workers of a driver's Ray cluster."""
+def workers(driver: int, *, kind: str = "Worker") -> list[int]:
+    """The processes that are actors of a kind in a driver's Ray cluster."""
     parents: dict[int, int] = {}
     names: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -45,7 +45,7 @@ def workers(driver: int) -> list[int]:
         return process == driver
 
     return [
-        each for each, name in names.items() if name.startswith("ray::Worker") and is_below(each)
+        each for each, name in names.items() if name.startswith(f"ray::{kind}") and is_below(each)
     ]
 
 

@@ -62,6 +62,8 @@ def _facts(folder: str, preset: str) -> dict[str, Any]:
     from engine import config
     from engine.core import UserError
     from engine.inference.engine_options import chunk_tokens, engine_args, plan_of
+    from engine.inference.kv_server import KVTransfer
+    from engine.inference.llm import _kv_transfer_config
 
     resolved = config.resolve(preset.split())
     settings, learning = resolved.model, resolved.learning
@@ -70,6 +72,9 @@ def _facts(folder: str, preset: str) -> dict[str, Any]:
     except UserError as error:
         return {"refused": str(error)}
     args.skip_tokenizer_init = True
+    if resolved.cache.kind == "lmcache":
+        transfer = KVTransfer(port=5555, weights="weights", pid=1)
+        args.kv_transfer_config = _kv_transfer_config(transfer)
     made = args.create_engine_config()
     try:
         chunk: int | str = chunk_tokens(settings=settings, folder=folder)
@@ -105,6 +110,8 @@ def _facts(folder: str, preset: str) -> dict[str, Any]:
         "plan": dataclasses.asdict(plan),
         "plan_line": str(plan),
         "logprobs": model.logprobs_mode,
+        "kv_role": made.kv_transfer_config and made.kv_transfer_config.kv_role,
+        "kv_connector": made.kv_transfer_config and made.kv_transfer_config.kv_connector,
         "adapters": made.lora_config and made.lora_config.target_modules,
     }
 

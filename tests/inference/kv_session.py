@@ -82,6 +82,7 @@ def main(
     server: str | None = None,
     remote: str | None = None,
     dtype: str = "bfloat16",
+    only_prefill: bool = False,
 ) -> dict[str, Any]:
     """Ask for a known prompt, then for others.
 
@@ -92,6 +93,7 @@ def main(
         server: ``cache.server``.
         remote: ``cache.remote``.
         dtype: ``model.dtype``.
+        only_prefill: whether to compute the known prompt, and ask for nothing.
     """
     warnings = Warnings()
     logging.getLogger("engine").addHandler(warnings)
@@ -105,6 +107,9 @@ def main(
     with kv_server(cache, chunk_tokens=tokens, on_gpu=not is_cpu_build()) as own:
         transfer = kv_transfer(own, weights=weights)
         model = LanguageModel(settings=settings.model, folder=weights, seed=0, kv_transfer=transfer)
+        if only_prefill:
+            is_kept = model.prefill(model.encode(PARENT))
+            os._exit(0 if is_kept and not warnings.lines else 1)  # it has to be there by now
         answers = [ask(model, PARENT)]
         signalled = None
         if fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import socket
@@ -18,7 +19,15 @@ from typing import Any
 import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
 import torch
-from kv_sessions import SECONDS, SHARED_MEMORY, assert_complete, processes, segments, session
+from kv_sessions import (
+    SECONDS,
+    SESSION,
+    SHARED_MEMORY,
+    assert_complete,
+    processes,
+    segments,
+    session,
+)
 
 from engine import config
 from engine.core import UserError
@@ -326,3 +335,17 @@ def test_no_preset_uses_a_server_unless_it_is_asked_for() -> None:
     for preset in ("smollm2", "qwen3_coder_30b", "qwen3_6_27b", "qwen3_6_35b_a3b", "derived"):
         assert config.resolve([f"model={preset}"]).cache.kind == "none"
     assert config.resolve(["model=qwen3_coder_30b", "cache=lmcache"]).cache.kind == "lmcache"
+
+
+@pytest.mark.slow
+def test_a_prompt_that_another_process_has_computed_is_there_when_it_says_so(
+    settings: CacheSettings, tmp_path: Path
+) -> None:
+    with kv_server(settings, chunk_tokens=64, on_gpu=False) as server:
+        transfer = kv_transfer(server, weights=weights(tmp_path / "weights"))
+        assert transfer is not None
+        given = {"folder": str(tmp_path), "server": f"127.0.0.1:{transfer.port}"}
+        command = [sys.executable, str(SESSION), json.dumps({**given, "only_prefill": True})]
+        subprocess.run(command, check=True, timeout=SECONDS)
+        answer = session(tmp_path, server=given["server"])["answers"][0]
+    assert all(cached >= 0.9 * answer["prompt_tokens"] for cached in answer["cached"])

@@ -16,6 +16,7 @@ from faked_card import CARDS, GIB, resolved
 from simulated import SimulatedEngine, full_attention, hybrid
 
 from engine import config
+from engine.cluster.islands import check_cluster
 from engine.core import UserError
 from engine.inference import find_weights, prepare
 from engine.inference.limits import EngineLimits, gpu_limits
@@ -40,6 +41,7 @@ LEAST_CACHED = {
     "qwen3_6_35b_a3b": 0.96,
     "qwen3_5_4b": 0.96,
 }
+SPLIT = "model=qwen3_coder_30b cluster=split cache=lmcache"
 BY_PATH = ("qwen3_6_27b", "llama_like")
 MadeOf = Mapping[tuple[str, str], SimpleNamespace]
 """What vLLM makes of a preset on a card."""
@@ -52,6 +54,8 @@ def made_of() -> MadeOf:
     for name in BY_PATH:
         pairs.append((f"path of {name}", "H100"))
         jobs.append(("H100", DATA / name, f"model.path={DATA / name}"))
+    pairs.append(("split", "H100"))
+    jobs.append(("H100", DATA / "qwen3_coder_30b", SPLIT))
     pairs.append(("smollm2", "H100"))
     jobs.append(("H100", find_weights(config.resolve([]).model), "model=smollm2"))
     return dict(zip(pairs, resolved(jobs), strict=True))
@@ -303,6 +307,21 @@ def test_a_hybrid_of_an_unknown_kind_gets_no_plan_for_its_states() -> None:
     )
     limits = gpu_limits(config.resolve([]).model, shape, memory=80 * GIB)
     assert (limits.max_num_seqs, limits.block_size, limits.prefix_match_unit) == (256, None, 16)
+
+
+def test_prefill_and_decode_apart_are_engines_that_load_and_store_alike(made_of: MadeOf) -> None:
+    settings = config.resolve(SPLIT.split())
+    check_cluster(settings)
+    cluster = settings.cluster
+    assert (cluster.kind, cluster.gpus, cluster.workers, cluster.prefillers) == ("ray", 1, 3, 1)
+    split, alone = made_of["split", "H100"], made_of["qwen3_coder_30b", "H100"]
+    assert (split.kv_role, split.kv_connector) == ("kv_both", "KVConnector")
+    assert alone.kv_role is None
+    # A chunk that a prefiller stores is whole blocks of a worker, and nothing else is given up.
+    assert split.chunk % split.block_size == 0
+    assert split.prefix_caching and split.chunked_prefill and split.full_graphs
+    for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "async_scheduling"):
+        assert getattr(split, name) == getattr(alone, name)
 
 
 def test_lmcache_chunks_fit_the_blocks_and_hybrids_are_refused(made_of: MadeOf) -> None:
