@@ -145,6 +145,10 @@ class MutationModel:
         """Return that nothing waits and nothing is held."""
         return EngineLoad(waiting=0, kv_usage=0.0)
 
+    def prefill(self, token_ids: Sequence[int]) -> bool:
+        """Return that nothing is kept of a prompt: there is no KV."""
+        return False
+
     def forget(self) -> None:
         """Forget nothing: there is no prefix cache to empty."""
 
