@@ -117,6 +117,28 @@ def test_islands_make_the_same_wherever_they_are_and_however_often_they_move(
         assert evaluated(folder, number) == evaluated(whole, number)
 
 
+def test_an_island_that_leaves_and_comes_back_is_not_given_old_answers(
+    whole: Path, tmp_path: Path
+) -> None:
+    settings = settings_of()
+    folder = founded(tmp_path / "run", settings)
+    with hosted(settings, folder) as host:
+        for number in range(ISLANDS):
+            host.add(number)
+        turns = 0
+        while host.islands:
+            host.turn()
+            turns += 1
+            # While its calls and candidates are under way, which it then asks for again.
+            if turns % 7 == 0 and (number := turns // 7 % ISLANDS) in host.islands:
+                host.remove(number)
+                host.add(number)
+            host.wait()
+    for number in range(ISLANDS):
+        assert sorted(made(folder, number)) == sorted(made(whole, number))
+        assert evaluated(folder, number) == evaluated(whole, number)
+
+
 def test_an_island_is_in_one_place_at_a_time(tmp_path: Path) -> None:
     settings = settings_of("budget.candidates=3")
     folder = founded(tmp_path / "run", settings)

@@ -200,7 +200,7 @@ def clients() -> Iterator[tuple[HandAdopter, Sequence[HandAdopter]]]:
     decoder = HandAdopter()
     shared = SharedDecoder(decoder)  # type: ignore[arg-type]
     with ExitStack() as stack:
-        yield decoder, [stack.enter_context(shared.client(n)) for n in range(2)]  # type: ignore[misc]
+        yield decoder, [stack.enter_context(shared.client()) for _ in range(2)]  # type: ignore[misc]
 
 
 def test_a_model_that_islands_share_loads_a_version_once(
