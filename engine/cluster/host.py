@@ -196,13 +196,13 @@ class Host:
         parts, idle = self.parts, self.parts.idle_evaluators
         with ExitStack() as stack:
             if idle is not None and self._idle is not None:
-                idle = replace(idle, pool=stack.enter_context(self._idle.client(number)))
+                idle = replace(idle, pool=stack.enter_context(self._idle.client()))
             yield replace(
                 parts,
-                evaluators=stack.enter_context(self._evaluators.client(number)),
+                evaluators=stack.enter_context(self._evaluators.client()),
                 idle_evaluators=idle,
                 load=lambda: parts.model,
-                decoding=partial(self._decoder.client, number),
+                decoding=self._decoder.client,
                 learning=partial(self._learner_of, number),
             )
 

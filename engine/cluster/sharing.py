@@ -1,9 +1,12 @@
 """One decoder and one set of evaluators for the loops of several islands.
 
 The loops run in one thread. What each gets looks as if it were its own: numbers and names are
-prefixed on the way in, and answers are sorted on the way out.
+prefixed on the way in, and answers are sorted on the way out. An island that leaves and comes back
+is another client: answers to what it asked before it left are nobody's, though its calls and
+candidates may have the same names again.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +18,7 @@ from engine.evaluation import Evaluators
 from engine.inference import Decoding, IsOver, Sampling
 from engine.timeline import Timeline
 
-_CALLS = 1 << 40  # of one island
+_CALLS = 1 << 40  # of one client
 
 
 class SharedDecoder:
@@ -24,13 +27,15 @@ class SharedDecoder:
     def __init__(self, decoder: Decoding) -> None:
         """Share a decoder, of which nobody else takes what is completed."""
         self.decoder = decoder
-        self._boxes: dict[int, list[tuple[int, Generation]]] = {}
+        self._boxes: dict[int, list[tuple[int, Generation]]] = {}  # by client
+        self._clients = itertools.count()
         self._adopting: set[int] = set()
         self._adopted: dict[int, float] = {}
 
     @contextmanager
-    def client(self, number: int) -> Iterator["DecoderClient"]:
+    def client(self) -> Iterator["DecoderClient"]:
         """Yield an island's decoder; what is under way when the block ends is ended."""
+        number = next(self._clients)
         self._boxes[number] = []
         client = DecoderClient(self, number)
         try:
@@ -51,7 +56,7 @@ class SharedDecoder:
         return self._adopted
 
     def of(self, number: int) -> list[tuple[int, Generation]]:
-        """Return what was decoded for an island since the last time."""
+        """Return what was decoded for a client since the last time."""
         for call, generation in self.decoder.completed():
             owner, own = divmod(call, _CALLS)
             if owner in self._boxes:  # else it has gone
@@ -64,7 +69,7 @@ class DecoderClient:
     """An island's decoder; see `Decoder`."""
 
     def __init__(self, shared: SharedDecoder, number: int) -> None:
-        """Submit and take the calls of island ``number``."""
+        """Submit and take the calls of client ``number``."""
         self._shared = shared
         self._first = number * _CALLS
         self._number = number
@@ -150,17 +155,19 @@ class SharedEvaluators:
         self.pool = pool
         self._known = known
         self._notify = notify
-        self._boxes: dict[str, list[tuple[str, Evaluation]]] = {}
+        self._boxes: dict[str, list[tuple[str, Evaluation]]] = {}  # by client
+        self._clients = itertools.count()
         self._asked: dict[str, list[tuple[str, str]]] = {}  # who asked, and its name, by key
 
     @contextmanager
-    def client(self, number: int) -> Iterator["EvaluatorsClient"]:
+    def client(self) -> Iterator["EvaluatorsClient"]:
         """Yield an island's evaluators; what is under way when the block ends comes to nobody."""
-        self._boxes[str(number)] = []
+        name = str(next(self._clients))
+        self._boxes[name] = []
         try:
-            yield EvaluatorsClient(self, str(number))
+            yield EvaluatorsClient(self, name)
         finally:
-            del self._boxes[str(number)]
+            del self._boxes[name]
 
     def submit(self, owner: str, name: str, *, program: str, stage: int | None, order: int) -> None:
         """Queue an island's program, unless its verdict is known or under way."""
