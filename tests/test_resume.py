@@ -61,7 +61,7 @@ class Killer:
     def _kill(self, process: subprocess.Popen[str]) -> None:
         process.kill()
         assert process.wait() == -signal.SIGKILL, "the run ended before it was killed"
-        wait_until(lambda: not processes_in(self._scratch), seconds=2.0)
+        wait_until(lambda: not processes_in(self._scratch))
 
 
 def arguments(tmp_path: Path, *, candidates: int) -> list[str]:

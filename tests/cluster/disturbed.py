@@ -14,6 +14,8 @@ from engine.core import Child, Migrant, UserError, Verdict
 from engine.store import read_log
 
 ISLANDS = 3
+SLOW = Path(__file__).parents[2] / "bench/scale/slow_problem"
+"""A problem of 200 ms a program, in which nothing is computed: runs that last, and load nothing."""
 BUDGET = 90
 ARGUMENTS = (
     *("problem=signal", "model=mutation", "fill=none", f"islands.count={ISLANDS}", "name=run"),

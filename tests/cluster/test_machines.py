@@ -10,12 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from disturbed import ARGUMENTS, ISLANDS, begun, finished, texts, wait_for
+from disturbed import ARGUMENTS, ISLANDS, SLOW, begun, finished, texts, wait_for
 from hosts import Host, network, why_not
 from servers import Server, installed, running
 
 pytestmark = pytest.mark.slow
-SLOW = Path(__file__).parents[2] / "bench/scale/slow_problem"
 RUN = (*ARGUMENTS[1:], f"problem.path={SLOW}", "budget.candidates=450")
 CUT_OFF = 30.0  # seconds
 

@@ -17,6 +17,7 @@ from disturbed import (
     ARGUMENTS,
     BUDGET,
     ISLANDS,
+    SLOW,
     begun,
     cpu_ticks,
     finished,
@@ -125,18 +126,18 @@ def test_a_model_on_two_workers_which_die(tmp_path: Path, left_nothing: None) ->
 
 
 def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
-    many = ("budget.candidates=600", "problem=third_autocorr")
-    process = begun(*ARGUMENTS, *many, f"runs={tmp_path}", "cluster.workers=3")
+    many = (*ARGUMENTS[1:], f"problem.path={SLOW}", "budget.candidates=800")
+    process = begun(*many, f"runs={tmp_path}", "cluster.workers=3")
     folder, kills, chance = tmp_path / "run", 0, random.Random(0)
     wait_for(process, folder, 1)
     while kills < 20 and process.poll() is None:
-        time.sleep(chance.uniform(0.5, 4.0))
+        time.sleep(chance.uniform(1.5, 5.0))
         if alive := workers(process.pid):
             os.kill(chance.choice(alive), signal.SIGKILL)
             kills += 1
     out = finished(process)
-    assert kills == 20 and "600 candidates evaluated" in out
+    assert kills == 20 and "800 candidates evaluated" in out
     quiet = tmp_path / "quiet"
-    finished(begun(*ARGUMENTS, *many, f"runs={quiet}", "cluster.workers=1"))
+    finished(begun(*many, f"runs={quiet}", "cluster.workers=1"))
     for number in range(ISLANDS):
         assert texts(folder, number) == texts(quiet / "run", number)
