@@ -3,8 +3,9 @@
 Method: a simulation (``bench/scale/simulation.py``) with the costs in ``costs``, a JSON file with
 the fields of `Costs`; single ones are overridden by ``set``, as in ``set=call:4,evaluation:0.2``.
 ``python -m bench.scale.measure`` measures them, ``python -m bench.scale.check`` compares the
-simulation with real runs, and ``python -m bench.scale.page`` makes docs/scale.md of both. A run is
-``iterations`` of an island long, and a third as many before it is counted.
+simulation with real runs (no result of that is published yet), and ``python -m bench.scale.page``
+makes docs/scale.md of both. A run is ``iterations`` of an island long, and a third as many before
+it is counted.
 
 For each number of workers: candidates an hour; the shares of the time in which the store works,
 islands wait for it, islands wait for their neighbours' migrants, and the driver is at work. Then,

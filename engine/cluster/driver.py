@@ -243,7 +243,7 @@ class Driver:
         return min(1.0, (len(over) + sum(going_on)) / count)
 
     def _share_out(self) -> None:
-        """Give each island that is nowhere to the worker that has fewest."""
+        """Give each island that is nowhere to a worker; see `taker`."""
         for number in range(self._settings.islands.count):
             known = self.islands.get(number)
             is_over = known is not None and known.is_over
