@@ -10,7 +10,8 @@ that was cut off is. So an experiment may be stopped, and started again with the
 
 Then ``results`` gets NAME.json, of all runs that there are of the experiment: see
 ``bench.experiments.comparison``. ``python -m bench.experiments.page`` makes ``docs/experiments.md``
-of those.
+of those. NAME.jsonl beside it has the runs' lines: as ``out``/NAME/results.jsonl they let another
+machine go on where this one stopped.
 
 Usage: python -m bench.experiments name=k[,stale,...] [out=runs/experiments] [problems=...]
        [arms=...] [seeds=0,1,...] [model=smollm2] [amount=N] [cores=N]
@@ -106,6 +107,8 @@ def write(experiment: Experiment, results: Sequence[Result], *, folder: Path) ->
     curves = [{**{key: run[key] for key in keys}, "curve": run["curve"]} for run in results]
     found = {**compared(experiment, results), "runs": curves}
     write_whole(folder / f"{experiment.name}.json", json.dumps(found, allow_nan=False) + "\n")
+    lines = "".join(json.dumps(run, allow_nan=False) + "\n" for run in results)
+    write_whole(folder / f"{experiment.name}.jsonl", lines)
 
 
 def main(arguments: list[str]) -> int:

@@ -262,7 +262,9 @@ def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> N
         assert scores == sorted(scores) and scores[0] == kept["initial_score"]
         assert kept["best_score"] == scores[-1]
         assert (tmp_path / "out" / "tiny" / kept["folder"] / "run.db").exists()
-    found = json.loads((tmp_path / "results" / "tiny.json").read_text())
+    published = tmp_path / "results" / "tiny.jsonl"
+    assert published.read_text() == file.read_text()
+    found = json.loads(published.with_suffix(".json").read_text())
     assert found["problems"]["signal"]["arms"].keys() == {"k4", "k8"}
     to = [f"results={tmp_path / 'results'}", f"to={tmp_path / 'docs'}"]
     subprocess.run(
