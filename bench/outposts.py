@@ -1,11 +1,12 @@
 """Question: how many candidates a second do outposts add, and what does each candidate cost?
 
 Method: real runs with ``cluster=ray`` on this machine, one worker with one evaluator, and 0 or
-more outposts (evaluators without a model) with one evaluator each, in turns. A program waits
-200 ms for its score and computes next to nothing, so that outposts that share cores do not slow
-each other down. Candidates are those with a verdict in the last three quarters of the run's
-seconds. ``worker_ms`` are the CPU milliseconds of the worker's process (loop, search, log and Ray)
-for a candidate, ``outpost_ms`` those of an outpost's process.
+more outposts (evaluators without a model), in turns. The outposts share out the machine's cores,
+with an evaluator on each, and at least one each: ``evaluators`` counts them and the worker's. A
+valid program waits 200 ms for its score and computes next to nothing, so that outposts that share
+cores do not slow each other down. Candidates are those with a verdict in the last three quarters of
+the run's seconds. ``worker_ms`` are the CPU milliseconds of the worker's process (loop, search, log
+and Ray) for a candidate, ``outpost_ms`` those of an outpost's process.
 
 Usage: python -m bench.outposts [outposts=0,1,2,4] [seconds=40] [rounds=3]
 The last line printed is JSON.
@@ -27,6 +28,7 @@ from bench.experiments.results import machine
 from bench.figures import spread
 from bench.options import number, read_options
 from bench.scale.check import verdicts
+from engine.cluster.outpost import cores_of
 from engine.cluster.places import island_folder
 
 DEFAULTS = {"outposts": "0,1,2,4", "seconds": "40", "rounds": "3"}
@@ -74,9 +76,14 @@ def _measured(outposts: int, *, seconds: float, runs: Path) -> Mapping[str, floa
     counted = sum(_WARM * seconds <= each <= seconds for each in times)
     of_worker = [value for (kind, _), value in spent.items() if kind == "ray::Worker"]
     of_outposts = [value for (kind, _), value in spent.items() if kind == "ray::Outpost"]
-    there = len(times) * outposts / (outposts + 1)  # each has as many evaluators as the worker
+    cores = sorted(os.sched_getaffinity(0))
+    away = sum(len(cores_of(each, of=outposts, cores=cores)) for each in range(outposts))
+    there = len(times) * away / (away + 1)  # of those evaluated, by outposts
+    rate = counted / ((1 - _WARM) * seconds)
     return {
-        "candidates_a_second": counted / ((1 - _WARM) * seconds),
+        "evaluators": away + 1,
+        "candidates_a_second": rate,
+        "of_each_evaluator": rate / (away + 1),
         "worker_ms": 1e3 * sum(of_worker) / len(times),
         "outpost_ms": 1e3 * sum(of_outposts) / there if there else 0.0,
     }

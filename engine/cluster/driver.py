@@ -8,6 +8,7 @@ they are: a driver that died is replaced by ``resume=``.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -62,6 +63,7 @@ class Driver:
         every = range(settings.islands.count)
         self._shares = [island_settings(settings, each).budget.candidates for each in every]
         self._at: dict[int, RayWorker] = {}
+        self._stays = Counter[int]()  # by island, how often it was given to a worker
         self._keeps_kv = settings.cache.kind != "none"
         self._nodes = LastNodes(folder)
         self._not_before: dict[int, float] = {}
@@ -188,20 +190,21 @@ class Driver:
             self._rates.pop(worker, None)
             self._told.pop(worker, None)
             return
+        here = [number for number in here if report.stays.get(number) == self._stays[number]]
         if self._learner is not None:
             self._learner.take(report.groups)
             self._standings |= {n: each for n, each in report.standings.items() if n in here}
         if report.seconds >= _MEASURED:
             self._rates[worker] = report.candidates / report.seconds
-        for number, island in report.islands.items():
-            self.islands[number] = island
-            if number in here and (island.is_over or island.has_stopped):
-                del self._at[number]
-        for number, reason in report.lost.items():
-            if number in here:
+        for number in here:
+            if (reason := report.lost.get(number)) is not None:
                 _log.warning("island %d can't go on there: %s", number, reason)
                 del self._at[number]
                 self._not_before[number] = time.monotonic() + _AGAIN
+                continue
+            island = self.islands[number] = report.islands[number]
+            if island.is_over or island.has_stopped:
+                del self._at[number]
 
     def _pair(self) -> None:
         """Let each worker use a prefiller of its machine, the one that fewest use."""
@@ -286,4 +289,6 @@ class Driver:
         self._at[number] = worker
         if self._keeps_kv:
             self._nodes.put(number, self._fleet.node_of(worker))
-        worker.tell("add", number, {} if self._settings.store is None else files_of(self._folder))
+        self._stays[number] += 1
+        files = {} if self._settings.store is None else files_of(self._folder)
+        worker.tell("add", number, self._stays[number], files)

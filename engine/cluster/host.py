@@ -147,18 +147,28 @@ class Host:
         for number, island in [*self.islands.items()]:
             try:
                 if not island.loop.turn():
-                    self.remove(number)
+                    self.remove(number, is_over=not self._is_stopped(island))
             except UserError as error:
                 lost[number] = str(error)
                 self.remove(number)
         return lost
 
-    def remove(self, number: int) -> None:
-        """Let an island go: what is under way is forgotten, and generated again elsewhere."""
+    def remove(self, number: int, *, is_over: bool = False) -> None:
+        """Let an island go: what is under way is forgotten, and generated again elsewhere.
+
+        Args:
+            number: its own.
+            is_over: whether its budget is known to be spent. Its log need not say so: time may be
+                up without anything having happened since.
+        """
         island = self.islands.pop(number)
         with island.resources:
-            if island.run.is_over:
+            if is_over or island.run.is_over:
                 self._end(number, island.run)
+
+    def _is_stopped(self, island: Island) -> bool:
+        """Whether somebody asked for an end, of all islands or of this one."""
+        return self._is_asked.is_set() or island.run.steering.is_stopped
 
     def wait(self) -> None:
         """Wait until there may be something to do."""

@@ -15,6 +15,18 @@ from engine.parts import read_problem
 from engine.session import log_to_terminal
 
 
+def cores_of(number: int, *, of: int, cores: Sequence[int]) -> Sequence[int]:
+    """Return the cores of an outpost, as if all were on one machine; an evaluator runs on each.
+
+    Args:
+        number: its own, from 0 on.
+        of: how many outposts there are to be.
+        cores: of the machine.
+    """
+    among = max(1, min(of, len(cores)))
+    return cores[number % among :: among]
+
+
 class Outpost:
     """Programs in, verdicts out. Its methods may be called from any thread."""
 

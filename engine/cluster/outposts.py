@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from engine.cluster.on_ray import RayWorker, leaving
+from engine.cluster.outpost import cores_of
 from engine.cluster.ray_outpost import RayOutpost
 from engine.cluster.spread import OutpostLost
 from engine.core import UserError
@@ -66,8 +67,7 @@ class Outposts:
         outpost = self._make()
         try:
             _, cores = outpost.place()
-            among = max(1, min(self._wanted, len(cores)))
-            outpost.start(cores[len(self._users) % among :: among])
+            outpost.start(cores_of(len(self._users), of=self._wanted, cores=cores))
         except OutpostLost as error:
             self._bury(outpost, error)
             return

@@ -59,6 +59,8 @@ class WorkerReport:
     Attributes:
         islands: those that are here, or were when they ended.
         lost: islands that could not go on here, each with the reason.
+        stays: which stay of an island the two are about: the number that `Worker.add` was last
+            called with and has done. An island that comes back is not what was said of it before.
         candidates: evaluated since it has had these islands.
         seconds: since then.
         error: what ended it; empty while it lives.
@@ -71,6 +73,7 @@ class WorkerReport:
     candidates: int
     seconds: float
     error: str
+    stays: Mapping[int, int] = field(default_factory=dict)
     groups: Sequence[Group] = ()
     standings: Mapping[int, Standing] = field(default_factory=dict)
 
@@ -100,6 +103,7 @@ class Worker:
         self._over: frozenset[int] = frozenset()
         self._stopped: frozenset[int] = frozenset()
         self._lost: dict[int, str] = {}
+        self._stays: dict[int, int] = {}
         self._error = ""
         self._bell: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._work, name="islands", daemon=True)
@@ -142,11 +146,12 @@ class Worker:
         self._command(begin)
         return done.result()
 
-    def add(self, number: int, files: Files) -> None:
+    def add(self, number: int, stay: int, files: Files) -> None:
         """Let an island go on here.
 
         Args:
             number: its own.
+            stay: names this stay of it; see `WorkerReport.stays`.
             files: of the islands' runs; none where the run's folder can be reached from here.
         """
 
@@ -155,13 +160,13 @@ class Worker:
             self._stopped -= {number}
             self._lost.pop(number, None)
             try:
-                history = host.add(number)
+                self._histories[number] = host.add(number)
             except UserError as error:
                 self._lost[number] = str(error)
-                return
-            self._histories[number] = history
-            self._over = frozenset(host.over)
-            self._measure_anew()
+            else:
+                self._over = frozenset(host.over)
+                self._measure_anew()
+            self._stays[number] = stay  # last: what is reported under it is there
 
         self._command(begin)
 
@@ -194,6 +199,7 @@ class Worker:
 
     def report(self) -> WorkerReport:
         """Return how it stands."""
+        stays = dict(self._stays)  # first: what follows is at least as new
         every = dict(self._histories)
         return WorkerReport(
             islands={
@@ -209,6 +215,7 @@ class Worker:
             candidates=self._evaluated() - self._before,
             seconds=time.monotonic() - self._changed,
             error=self._error,
+            stays=stays,
             groups=[self._learning.groups.get() for _ in range(self._learning.groups.qsize())],
             standings=dict(self._learning.standings),
         )

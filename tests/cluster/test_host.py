@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +17,11 @@ from engine.cluster import islands
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import check_cluster, found, island_settings
 from engine.cluster.places import island_folder
+from engine.cluster.worker import Worker, WorkerReport
 from engine.core import Child, Migrant, Sent, UserError, Verdict
 from engine.parts import open_parts, read_problem
 from engine.settings import RunSettings
-from engine.store import read_log
+from engine.store import EventLog, read_log
 
 ISLANDS = 3
 
@@ -137,6 +140,52 @@ def test_an_island_that_leaves_and_comes_back_is_not_given_old_answers(
     for number in range(ISLANDS):
         assert sorted(made(folder, number)) == sorted(made(whole, number))
         assert evaluated(folder, number) == evaluated(whole, number)
+
+
+def test_an_island_whose_time_is_up_while_it_waits_is_over(tmp_path: Path) -> None:
+    settings = settings_of(
+        *("islands.count=2", "islands.migrate_every=1", "budget.candidates=null"),
+        "budget.seconds=3",
+    )
+    folder = founded(tmp_path / "run", settings)
+    # Alone it waits for the other's migrants, and nothing more is recorded.
+    with hosted(settings, folder) as host:
+        host.add(0)
+        host.run()
+        assert host.over == {0}
+    assert made(folder, 0)[-1] == ("sent -1", "")
+    with hosted(settings, folder) as host:
+        host.add(0)
+        assert host.over == {0} and not host.islands
+
+
+def test_a_worker_says_which_stay_of_an_island_its_report_is_about(tmp_path: Path) -> None:
+    settings = settings_of("budget.candidates=3")
+    folder = founded(tmp_path / "run", settings)
+    config.save(settings, tmp_path / "settings.yaml")
+    text = (tmp_path / "settings.yaml").read_text()
+    worker = Worker(text, name="run", folder=str(folder))
+    worker.start(os.sched_getaffinity(0), None)
+    try:
+        worker.ready()
+        worker.add(0, 1, {})
+        first = until(worker, lambda report: report.islands[0].is_over if report.islands else False)
+        assert first.stays == {0: 1}
+        with EventLog(island_folder(folder, 1)):
+            worker.add(1, 7, {})  # it is somewhere else
+            second = until(worker, lambda report: bool(report.lost))
+        assert second.stays == {0: 1, 1: 7}
+    finally:
+        worker.close()
+
+
+def until(worker: Worker, is_so: Callable[[WorkerReport], bool]) -> WorkerReport:
+    """Return the first report that says so."""
+    deadline = time.monotonic() + 60
+    while not is_so(report := worker.report()):
+        assert time.monotonic() < deadline and not report.error, report
+        time.sleep(0.05)
+    return report
 
 
 def test_an_island_is_in_one_place_at_a_time(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ from disturbed import (
     workers,
 )
 
+from engine.cluster.exchange import OVER
+from engine.cluster.places import island_folder
+from engine.core import Sent
+from engine.store import read_log
+
 pytestmark = pytest.mark.slow
 
 
@@ -83,6 +88,21 @@ def test_a_run_that_is_asked_to_stop_goes_on_later(tmp_path: Path, undisturbed: 
     finished(begun(f"resume={folder}"))
     for number in range(ISLANDS):
         assert texts(folder, number) == texts(undisturbed, number)
+
+
+def test_a_run_that_ends_by_time_ends(tmp_path: Path, left_nothing: None) -> None:
+    # More islands than workers, which move and end at different moments.
+    out = finished(
+        begun(
+            *("problem=signal", "model=mutation", "fill=none", "name=run", f"runs={tmp_path}"),
+            *(f"problem.path={SLOW}", "islands.count=6", "search.k=8", "evaluation.workers=1"),
+            *("budget.candidates=null", "budget.seconds=25", "cluster=ray", "cluster.workers=3"),
+        )
+    )
+    assert "seconds" in out
+    for number in range(6):
+        *_, last = read_log(island_folder(tmp_path / "run", number))
+        assert last.event == Sent(epoch=OVER, candidates=())
 
 
 def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
