@@ -28,7 +28,7 @@ from bench.experiments.results import machine
 from bench.figures import spread
 from bench.options import number, read_options
 from bench.scale.check import verdicts
-from engine.cluster.outpost import cores_of
+from engine.cluster.outposts.outpost import cores_of
 from engine.cluster.places import island_folder
 
 DEFAULTS = {"outposts": "0,1,2,4", "seconds": "40", "rounds": "3"}

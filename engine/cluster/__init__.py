@@ -8,13 +8,10 @@ migrants, at fixed points of their own iterations (`Exchange`).
 - `islands` makes an island's settings of the whole run's, and its log;
 - `host` has the loops of several islands in one process, on one model (`sharing`);
 - `exchange` sends and receives migrants, between two calls of an island;
-- `island_learner` hands in what an island has judged, and has it take over what was learned;
-  `shared_learner` has one trainer learn from all of them, which `remote_trainer` keeps alive and
-  `trainer_actor` is;
-- `node_cache` is a machine's LMCache server, and `prefiller` a process that only computes prompts;
-- `worker` is a process with a host; `on_ray` has workers as Ray actors, `ray_trainer` the trainer;
-  `fleet` keeps as many as there are to be, `driver` shares the islands out among them, and
-  `session` is all of it at a terminal;
+- `worker` is a process with a host, `on_ray` the same as a Ray actor; `fleet` keeps as many as
+  there are to be, `driver` shares the islands out among them, and `session` is all of it at a
+  terminal;
+- `outposts/` are evaluators elsewhere, `kv/` the KV of prompts, `learning/` one trainer for all;
 - `machines` are what all that runs on, and ``python -m engine.cluster`` starts, shows and drains
   them.
 

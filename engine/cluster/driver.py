@@ -15,17 +15,17 @@ from pathlib import Path
 from engine.cluster.assignment import Load, better, taker
 from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.fleet import Fleet
-from engine.cluster.island_learner import Standing
 from engine.cluster.islands import island_settings
+from engine.cluster.kv.node_caches import NodeCaches
+from engine.cluster.kv.prefiller import Prefiller
+from engine.cluster.kv.ray_node_cache import RayNodeCache
 from engine.cluster.last_nodes import LastNodes
-from engine.cluster.node_caches import NodeCaches
+from engine.cluster.learning.island_learner import Standing
+from engine.cluster.learning.ray_trainer import shared_learner
+from engine.cluster.learning.shared_learner import SharedLearner
 from engine.cluster.on_ray import RayWorker, WorkerLost
-from engine.cluster.outposts import Outposts
-from engine.cluster.prefiller import Prefiller
-from engine.cluster.ray_node_cache import RayNodeCache
-from engine.cluster.ray_outpost import RayOutpost
-from engine.cluster.ray_trainer import shared_learner
-from engine.cluster.shared_learner import SharedLearner
+from engine.cluster.outposts.outposts import Outposts
+from engine.cluster.outposts.ray_outpost import RayOutpost
 from engine.cluster.worker import IslandReport, Worker, WorkerReport
 from engine.core import Direction, UserError
 from engine.settings import RunSettings

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.cluster.node_caches import NodeCaches
+from engine.cluster.kv.node_caches import NodeCaches
 from engine.cluster.on_ray import RayWorker, WorkerLost, leaving, reports
 from engine.cluster.worker import WorkerReport
 from engine.core import UserError

@@ -12,13 +12,13 @@ from typing import Any
 from engine import config
 from engine.api.run import Run
 from engine.cluster.exchange import OVER, Exchange, MigratingCalls
-from engine.cluster.island_learner import IslandLearner, WorkerLearning
 from engine.cluster.islands import neighbours_of
 from engine.cluster.known import Known
+from engine.cluster.kv.prefilled import PrefilledDecoder
+from engine.cluster.learning.island_learner import IslandLearner, WorkerLearning
+from engine.cluster.outposts.spread import SpreadEvaluators
 from engine.cluster.places import island_folder
-from engine.cluster.prefilled import PrefilledDecoder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
-from engine.cluster.spread import SpreadEvaluators
 from engine.core import Event, Problem, Sent, UserError
 from engine.inference import Model
 from engine.learning import MakeGroup

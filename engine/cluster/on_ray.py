@@ -18,7 +18,7 @@ import ray
 from ray import exceptions
 from ray._private.state import state  # Ray has no public way without its dashboard
 
-from engine.cluster.prefiller import Prefiller
+from engine.cluster.kv.prefiller import Prefiller
 from engine.cluster.worker import Worker, WorkerReport
 from engine.core import UserError
 from engine.settings import CacheSettings, ClusterSettings

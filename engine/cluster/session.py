@@ -12,9 +12,9 @@ from engine import config
 from engine.api.run import default_name
 from engine.cluster.driver import Driver
 from engine.cluster.islands import check_cluster
+from engine.cluster.learning.shared_update import shared_updates_of
 from engine.cluster.on_ray import open_ray
 from engine.cluster.places import island_folder
-from engine.cluster.shared_update import shared_updates_of
 from engine.core import Direction, Problem, UserError
 from engine.interrupt import interruptible
 from engine.parts import read_problem

@@ -19,11 +19,11 @@ from queue import SimpleQueue
 from engine import config
 from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.host import Host, open_host
-from engine.cluster.island_learner import Standing, Stored, WorkerLearning
 from engine.cluster.islands import found
-from engine.cluster.prefilled import Prefilling
-from engine.cluster.shared_update import SharedUpdate
-from engine.cluster.spread import OutpostHandle
+from engine.cluster.kv.prefilled import Prefilling
+from engine.cluster.learning.island_learner import Standing, Stored, WorkerLearning
+from engine.cluster.learning.shared_update import SharedUpdate
+from engine.cluster.outposts.spread import OutpostHandle
 from engine.core import UserError
 from engine.learning import Group
 from engine.parts import read_problem

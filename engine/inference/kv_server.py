@@ -6,7 +6,7 @@ answers; what vLLM is told of it; closing it with nothing left behind. Does not 
 fails stops no run: it is one warning, and the run goes on without.
 
 Every run starts a server of its own, or one on each machine of a cluster, for all workers there
-(``engine.cluster.node_cache``). Runs at the same time, and one after the other, share the disk
+(``engine.cluster.kv.node_cache``). Runs at the same time, and one after the other, share the disk
 tier: a chunk of tokens is a file of its own there, named by the model and the digest of all tokens
 up to its end, and appears by one rename. A server for several runs would die with the run that had
 started it, and would bring no more hits than the disk tier does. Machines share the remote tier.

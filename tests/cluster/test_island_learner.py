@@ -12,8 +12,8 @@ from births import born, made_call
 from hand_trainer import HandAdopter
 
 from engine.cluster.files import Files
-from engine.cluster.island_learner import IslandLearner, WorkerLearning
-from engine.cluster.shared_update import SharedUpdate, shared_updates_of
+from engine.cluster.learning.island_learner import IslandLearner, WorkerLearning
+from engine.cluster.learning.shared_update import SharedUpdate, shared_updates_of
 from engine.cluster.sharing import SharedDecoder
 from engine.core import (
     INITIAL,

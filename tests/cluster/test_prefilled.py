@@ -12,7 +12,7 @@ import pytest
 from engine import config
 from engine.cluster import prefilled
 from engine.cluster.islands import check_cluster
-from engine.cluster.prefilled import PrefilledDecoder
+from engine.cluster.kv.prefilled import PrefilledDecoder
 from engine.core import Generation, UserError
 from engine.inference import Sampling
 

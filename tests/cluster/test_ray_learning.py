@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from disturbed import begun, finished, workers
 
+from engine.cluster.learning.shared_update import shared_updates_of
 from engine.cluster.places import island_folder
-from engine.cluster.shared_update import shared_updates_of
 from engine.core import Call, Child, Event, Update, UserError, Verdict
 from engine.store import read_log
 

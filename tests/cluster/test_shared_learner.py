@@ -13,9 +13,9 @@ from hand_trainer import STEP, HandTrainer
 
 from engine import config
 from engine.cluster.files import Files, all_files, put_files
-from engine.cluster.remote_trainer import RemoteTrainer
-from engine.cluster.shared_learner import SharedLearner
-from engine.cluster.shared_update import SharedUpdate
+from engine.cluster.learning.remote_trainer import RemoteTrainer
+from engine.cluster.learning.shared_learner import SharedLearner
+from engine.cluster.learning.shared_update import SharedUpdate
 from engine.core import Update, UserError
 from engine.learning import Group, Job, Step
 from engine.learning.group import Member

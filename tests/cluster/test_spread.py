@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from engine import config
-from engine.cluster.outpost import Outpost
-from engine.cluster.spread import OutpostLost, SpreadEvaluators, Submission
+from engine.cluster.outposts.outpost import Outpost
+from engine.cluster.outposts.spread import OutpostLost, SpreadEvaluators, Submission
 from engine.core import Evaluation
 from engine.evaluation import EvaluatorPool
 from engine.parts import read_problem

@@ -11,11 +11,11 @@ from ray import exceptions
 
 from engine import config
 from engine.cluster.files import Files
+from engine.cluster.learning.remote_trainer import RemoteTrainer
+from engine.cluster.learning.shared_learner import SharedLearner
+from engine.cluster.learning.trainer_actor import TrainerActor, TrainerSettings
 from engine.cluster.on_ray import CPUS, named
 from engine.cluster.places import island_folder
-from engine.cluster.remote_trainer import RemoteTrainer
-from engine.cluster.shared_learner import SharedLearner
-from engine.cluster.trainer_actor import TrainerActor, TrainerSettings
 from engine.core import Update, UserError
 from engine.learning import Job, Step
 from engine.settings import RunSettings

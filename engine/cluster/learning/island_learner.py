@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from engine.cluster.files import Files, put_files
-from engine.cluster.shared_update import SharedUpdate
+from engine.cluster.learning.shared_update import SharedUpdate
 from engine.core import Event, Update, UserError
 from engine.learning import Adopter, Group, Judged, MakeGroup
 from engine.store import RunHistory

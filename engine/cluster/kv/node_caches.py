@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from engine.cluster.ray_node_cache import CacheLost, RayNodeCache, end_caches
+from engine.cluster.kv.ray_node_cache import CacheLost, RayNodeCache, end_caches
 from engine.settings import CacheSettings
 
 _log = logging.getLogger("brood")

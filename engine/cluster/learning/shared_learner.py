@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from engine.cluster.files import Files, all_files
-from engine.cluster.island_learner import Stored
-from engine.cluster.shared_update import SharedUpdate, shared_updates_of
+from engine.cluster.learning.island_learner import Stored
+from engine.cluster.learning.shared_update import SharedUpdate, shared_updates_of
 from engine.core import Update
 from engine.learning import Group, SteadyTrainer, Steps, Versions, checkpoints, needed_checkpoint
 from engine.settings import LearningSettings

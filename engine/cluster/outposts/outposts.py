@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from engine.cluster.on_ray import RayWorker, leaving
-from engine.cluster.outpost import cores_of
-from engine.cluster.ray_outpost import RayOutpost
-from engine.cluster.spread import OutpostLost
+from engine.cluster.outposts.outpost import cores_of
+from engine.cluster.outposts.ray_outpost import RayOutpost
+from engine.cluster.outposts.spread import OutpostLost
 from engine.core import UserError
 
 _MOST_DEATHS = 5  # in a row

@@ -7,8 +7,8 @@ from typing import Any
 import ray
 
 from engine.cluster.on_ray import CPUS, got, named, place_of
-from engine.cluster.outpost import Outpost
-from engine.cluster.spread import OutpostLost, Submission
+from engine.cluster.outposts.outpost import Outpost
+from engine.cluster.outposts.spread import OutpostLost, Submission
 from engine.core import Evaluation
 from engine.settings import ClusterSettings
 

@@ -6,7 +6,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from engine.cluster.node_cache import NodeCache
+from engine.cluster.kv.node_cache import NodeCache
 from engine.cluster.on_ray import got
 from engine.settings import CacheSettings, ClusterSettings, ModelSettings
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from engine import config
-from engine.cluster.spread import Submission
+from engine.cluster.outposts.spread import Submission
 from engine.core import Evaluation
 from engine.evaluation import Evaluators, open_pool
 from engine.parts import read_problem
