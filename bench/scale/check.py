@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
 
 from bench.experiments.results import machine
@@ -102,13 +103,15 @@ def _an_hour(options: dict[str, str], *, workers: int, islands: int, scratch: Pa
 
 
 def verdicts(folders: Sequence[Path]) -> list[float]:
-    """Return when the islands' children had their verdicts, in seconds of their sessions."""
+    """Return when the islands' children had their verdicts, in wall seconds of their islands."""
     times = []
     for folder in folders:
         log = [*read_log(folder)]
         own = {each.event.id for each in log if isinstance(each.event, Child)}
+        lasted = {each.session: each.elapsed for each in log}
+        began = dict(zip(lasted, accumulate(lasted.values(), initial=0.0), strict=False))
         times += [
-            each.elapsed
+            began[each.session] + each.elapsed
             for each in log
             if isinstance(each.event, Verdict) and each.event.candidate in own
         ]

@@ -61,14 +61,18 @@ def _page(
                 f"| {row['predicted']:,.0f} | {row['predicted_over_measured']:.2f} |"
             )
     yield "\n## Outposts, measured\n"
-    yield "| outposts | candidates a second | CPU ms of the worker a candidate | of an outpost |"
-    yield "|---|---|---|---|"
+    yield (
+        "| outposts | evaluators | candidates a second | for each evaluator "
+        "| CPU ms of the worker a candidate | of an outpost |"
+    )
+    yield "|---|---|---|---|---|---|"
     for row in outposts["rows"]:
         cells = [
             f"{row[name]['median']:.1f} ({row[name]['low']:.1f} to {row[name]['high']:.1f})"
-            for name in ("candidates_a_second", "worker_ms", "outpost_ms")
+            for name in ("candidates_a_second", "of_each_evaluator", "worker_ms", "outpost_ms")
         ]
-        yield f"| {row['outposts']} | {' | '.join(cells)} |"
+        count = row["evaluators"]["median"]
+        yield f"| {row['outposts']} | {count:.0f} | {' | '.join(cells)} |"
     yield "\n## What the steps cost, measured\n"
     yield f"| milliseconds | {' | '.join(_COSTS)} | transactions a call |"
     yield f"|---|{'---|' * (len(_COSTS) + 1)}"
