@@ -198,6 +198,15 @@ def test_a_damaged_checkpoint_is_told_in_a_line(
     assert capfd.readouterr().err == ""
 
 
+def test_a_process_that_is_stopped_holds_nobody_back(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    os.kill(one.pid, signal.SIGSTOP)
+    one.submit(1, version=0)
+    assert one.process.completed() is None and one.process.is_busy
+    one.process.close()
+    assert one.found() == []
+
+
 def unlearnable(good: Group) -> Group:
     """Return a group on which a step raises: it has a token that no model has."""
     first, *others = good.members
@@ -205,6 +214,7 @@ def unlearnable(good: Group) -> Group:
     return replace(good, members=(replace(first, answers=(answer,)), *others))
 
 
+@pytest.mark.slow
 def test_a_step_that_raises_is_skipped_and_learning_goes_on(
     bench: Callable[..., Bench], caplog: pytest.LogCaptureFixture
 ) -> None:
