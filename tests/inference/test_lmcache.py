@@ -112,6 +112,17 @@ def test_a_server_that_is_full_costs_no_child_and_is_no_fault(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_an_engine_that_is_loaded_again_uses_the_server_and_goes_on_without(tmp_path: Path) -> None:
+    seen = session(tmp_path, fault=signal.SIGKILL, reload=True)
+    cold, warm, *_ = seen["answers"]
+    assert cold["cached"][0] == 0
+    assert all(cached >= 0.9 * warm["prompt_tokens"] for cached in warm["cached"])
+    assert warm["texts"] == cold["texts"]
+    assert [each["generated"] for each in seen["answers"]] == [[12] * 4] * 6
+    assert len(seen["warnings"]) == 1  # of the server that was killed
+
+
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_gone_without(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

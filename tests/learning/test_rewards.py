@@ -15,9 +15,7 @@ UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 UNJUDGED = Outcome(key="u")
 OUT_OF_BUDGET = Outcome(refusal=Refusal.BUDGET, key="b")
 NO_MODEL = Outcome(refusal=Refusal.FAILED)
-FAULTS = [
-    Outcome(refusal=each) for each in Refusal if each not in (Refusal.BUDGET, Refusal.FAILED)
-]
+FAULTS = [Outcome(refusal=each) for each in Refusal if each not in (Refusal.BUDGET, Refusal.FAILED)]
 FAULTS += [Outcome(failure=each) for each in Failure if each is not Failure.SCREENED]
 FAULTS += [Outcome(score=each) for each in (math.nan, math.inf, -math.inf)]
 scores = st.floats(-1e6, 1e6)
