@@ -82,9 +82,10 @@ def engine_figures(summary: Mapping[str, Any], *, steps: Steps, seconds: float) 
         seconds: after which it asked for nothing more; what was under way may have come later.
     """
     refused = summary["refused"]
+    unjudged = sum(refused.get(each, 0) for each in (Refusal.BUDGET, Refusal.FAILED))
     return _figures(
         candidates=summary["candidates"],
-        judged=summary["candidates"] + sum(refused.values()) - refused.get(Refusal.BUDGET, 0),
+        judged=summary["candidates"] + sum(refused.values()) - unjudged,
         new=summary["candidates"],
         valid=summary["valid"],
         completions=summary["children"],

@@ -26,6 +26,7 @@ from engine.inference import (
     KVServer,
     LanguageModel,
     Model,
+    SteadyModel,
     check_installed,
     chunk_tokens,
     find_weights,
@@ -202,7 +203,9 @@ def open_parts(
             shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
             _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
             model = own_or_given()
-            return model if load is not None else stack.enter_context(closing(model))
+            if load is None:
+                stack.enter_context(closing(model))
+            return SteadyModel(model) if isinstance(model, LanguageModel) else model
 
         yield Parts(
             problem=problem,

@@ -11,7 +11,8 @@ sweep that was stopped or killed goes on with the same command, if it has a ``na
 ``resume=FOLDER`` of the sweep.
 
 The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when a limit of the budget
-is reached, 2 for bad input, 130 after Ctrl-C or SIGTERM; of a sweep, the first that is not 0.
+is reached, 2 for bad input, 75 where the model was lost and new processes did not help, 130 after
+Ctrl-C or SIGTERM; of a sweep, the first that is not 0.
 """
 
 import sys
@@ -25,9 +26,10 @@ from engine.cluster.before_ray import prepare_ray
 from engine.cluster.places import is_on_cluster
 from engine.core import UserError
 from engine.interrupt import terminable
+from engine.restart import answers, restart
 from engine.session import evolve, log_to_terminal
 from engine.sweep import is_sweep, plan, read_sweep, run_all
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, MODEL_LOST
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -71,7 +73,11 @@ def _dispatch(arguments: Sequence[str]) -> int:
             return session.start(settings)
         run = Run.start(settings)
     with run as it:
-        return evolve(it)
+        before = answers(it.history)
+        code = evolve(it)
+    if code == MODEL_LOST:
+        restart(it.folder, got_on=answers(it.history) > before)
+    return code
 
 
 if __name__ == "__main__":

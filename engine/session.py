@@ -8,9 +8,12 @@ from functools import partial
 
 from engine.api.run import Run
 from engine.budget import Limit, ended_by
+from engine.inference import ModelLost
 from engine.interrupt import interruptible
 from engine.report import Display, print_result, write_results
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, MODEL_LOST
+
+_log = logging.getLogger("brood")
 
 
 def log_to_terminal() -> None:
@@ -27,21 +30,29 @@ def evolve(run: Run, *, place: str = "") -> int:
         run: that was started or resumed.
         place: of the run in a sweep, for the title; empty for none.
     """
-    was_over = run.is_over
+    was_over, lost = run.is_over, False
     with interruptible() as stopped:
         parts = (place, run.problem.name, run.settings.model.name, str(run.folder))
         title = " · ".join(["brood", *filter(None, parts)])
-        run.evolve(stopped=stopped, watch=partial(Display, settings=run.settings, title=title))
+        try:
+            run.evolve(stopped=stopped, watch=partial(Display, settings=run.settings, title=title))
+        except ModelLost as error:
+            _log.error("the model is lost: %s", error)
+            lost = True
         is_stopped = (stopped() or run.steering.is_stopped) and not was_over
-    return _report(run, stopped=is_stopped)
+    _report(run, stopped=is_stopped or lost)
+    if is_stopped and not run.is_over:
+        print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
+        return INTERRUPTED
+    return MODEL_LOST if lost else 0
 
 
-def _report(run: Run, *, stopped: bool) -> int:
-    """Write and print the results; return the exit code.
+def _report(run: Run, *, stopped: bool) -> None:
+    """Write and print the results.
 
     Args:
         run: that has ended, for now.
-        stopped: whether the user asked for that.
+        stopped: whether the user asked for that, or the model is lost.
     """
     limit, history = None, run.history
     if run.is_over:
@@ -58,7 +69,3 @@ def _report(run: Run, *, stopped: bool) -> int:
     )
     program = history.program_of(summary["best_candidate"])
     print_result(folder=run.folder, summary=summary, program=program)
-    if stopped and not run.is_over:
-        print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
-        return INTERRUPTED
-    return 0

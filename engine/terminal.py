@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C or SIGTERM."""
+MODEL_LOST = 75
+"""Exit code of a run whose model is lost: it goes on with ``resume=``, as sysexits' "try again"."""
 UNREAD = 141
 """Exit code when nobody reads the output any more: what a shell makes of SIGPIPE."""
 

@@ -120,6 +120,8 @@ def changed(settings: RunSettings, values: Mapping[str, object]) -> RunSettings:
         ("model.max_tokens", 0),
         ("model.max_tokens", 10**6),
         ("model.kv_cache_gb", 0),
+        ("model.step_seconds", 0),
+        ("model.step_seconds", math.nan),
         ("model.max_num_seqs", 0),
         ("model.max_num_batched_tokens", 0),
         ("model.block_size", 0),

@@ -28,7 +28,7 @@ from engine.timeline import TIMELINE
 Result = dict[str, Any]
 """A job's key, and the figures of its run."""
 
-_NO_PROGRAM = frozenset({Refusal.ABSENT, Refusal.BUDGET})
+_NO_PROGRAM = frozenset({Refusal.ABSENT, Refusal.BUDGET, Refusal.FAILED})
 
 
 def is_evaluation(child: Child) -> bool:

@@ -62,7 +62,16 @@ from engine.core.program import (
     Place,
     Program,
 )
-from engine.core.prompt import Block, ChatFrame, Gap, Generation, Parsed, Part, Prompt
+from engine.core.prompt import (
+    GIVEN_UP,
+    Block,
+    ChatFrame,
+    Gap,
+    Generation,
+    Parsed,
+    Part,
+    Prompt,
+)
 from engine.core.proposal import Proposal, Turn
 
 

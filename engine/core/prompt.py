@@ -114,6 +114,10 @@ class Prompt:
         return "".join(block.text for block in self.blocks)
 
 
+GIVEN_UP = "error"
+"""Why a completion ended that the engine could not make; vLLM has the same word for it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Generation:
     """One finished completion, with vLLM's own token counts.
@@ -122,7 +126,7 @@ class Generation:
         index: which of the K children it is.
         text: the completion.
         token_ids: its tokens as sampled, with the end-of-answer token if there was one.
-        finish_reason: ``stop``, ``length`` or ``abort``.
+        finish_reason: ``stop``, ``length``, ``abort`` or `GIVEN_UP`.
         prompt_tokens: tokens of the prompt.
         cached_prompt_tokens: those of them whose KV was in the prefix cache.
         llm_seconds: its share of the seconds of the engine's steps that it was in; each step is

@@ -11,6 +11,7 @@ from engine.inference.kv_server import KVServer, kv_server, kv_transfer
 from engine.inference.limits import MOST_AT_ONCE
 from engine.inference.llm import LanguageModel
 from engine.inference.misses import CallMisses, MissLedger
-from engine.inference.model import EngineLoad, Model, Sampling
+from engine.inference.model import EngineLoad, Model, ModelLost, Sampling
 from engine.inference.number_format import in_its_format
+from engine.inference.recovery import SteadyModel
 from engine.inference.weights import find_weights

@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Self
 
-from engine.core import Generation
+from engine.core import Generation, UserError
 from engine.inference.decoding import IsOver
 from engine.inference.model import Children, Model, Sampling
 from engine.timeline import Activity, Timeline
@@ -28,6 +28,7 @@ _SWITCH_SECONDS = 1e-4
 """How long a thread may keep the GIL while another one waits. A step of the engine lets go of the
 GIL about a hundred times and has to get it back each time; Python's own 5 ms is too long for
 that."""
+_PATIENCE = 5.0  # seconds after which it is asked again whether the thread will ever end
 
 
 @dataclass(kw_only=True, slots=True)
@@ -103,12 +104,15 @@ class Decoder:
     def adopt(self, version: int, folder: Path) -> None:
         """Let the model load a version of the adapter, for the calls submitted after this.
 
-        If it can't be loaded, that ends the thread.
+        If it can't be loaded, that ends the thread with a `UserError`.
         """
 
         def load() -> None:
             began = time.perf_counter()
-            self._model.adopt(version, folder)
+            try:
+                self._model.adopt(version, folder)
+            except ValueError as error:  # its files are damaged
+                raise UserError(f"{error}; restore it from a copy, or begin another run") from error
             self._adopted.put((version, 1e3 * (time.perf_counter() - began)))
             self._notify()
 
@@ -142,9 +146,16 @@ class Decoder:
         return finished
 
     def close(self) -> None:
-        """End the thread after the step it is in, abort what is left; idempotent."""
+        """End the thread after the step it is in, abort what is left; idempotent.
+
+        Raises:
+            ModelLost: the step does not end; the thread is left to the end of the process.
+        """
         self._commands.put(None)
-        self._thread.join()
+        self._thread.join(_PATIENCE)
+        while self._thread.is_alive():
+            self._model.load()  # raises where a step hangs
+            self._thread.join(_PATIENCE)
         for call in self._calls.values():
             call.fan.close()
         self._calls.clear()

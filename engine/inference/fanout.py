@@ -69,7 +69,11 @@ class FanOut:
             adapter: vLLM's name of the one that they are sampled from; None for the model itself.
             salt: of the prefix cache, where the prompt's keys and values are the adapter's own.
             learns: whether the children have log-probabilities.
+
+        Raises:
+            ValueError: the engine refuses a request; then it has none of them.
         """
+        from vllm.exceptions import VLLMClientError
         from vllm.inputs import tokens_input
 
         self._engine = engine
@@ -79,12 +83,16 @@ class FanOut:
         self._latest: dict[str, Any] = {}
         self._finished: list[Generation] = []
         self._seconds = dict.fromkeys(self._running, 0.0)
-        for request_id, each in zip(self._running, sampling, strict=True):
-            params = sampling_params(each, truncation, learns=learns)
-            prompt = tokens_input(token_ids, cache_salt=salt)
-            named = engine.add_request(request_id, prompt, params, lora_request=adapter)
-            if learns:
-                show_no_tokens(engine, named)
+        try:
+            for request_id, each in zip(self._running, sampling, strict=True):
+                params = sampling_params(each, truncation, learns=learns)
+                prompt = tokens_input(token_ids, cache_salt=salt)
+                named = engine.add_request(request_id, prompt, params, lora_request=adapter)
+                if learns:
+                    show_no_tokens(engine, named)
+        except (ValueError, VLLMClientError) as error:
+            self.close()
+            raise ValueError(str(error)) from error
 
     def __iter__(self) -> Iterator[Generation]:
         """Step until every child was handed out."""
@@ -102,6 +110,10 @@ class FanOut:
         """Return the children that finished since the last time, without running the engine."""
         finished, self._finished = self._finished, []
         return finished
+
+    def seconds(self) -> Mapping[int, float]:
+        """Return what the children that are still generated have cost so far, by index."""
+        return {number: self._seconds[name] for name, number in self._running.items()}
 
     def texts(self) -> Mapping[int, str]:
         """Return what the children that are still generated have so far, by index."""

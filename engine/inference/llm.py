@@ -1,8 +1,8 @@
 """vLLM's engine in this process: K children from one prompt.
 
-Covers: starting the engine on a CPU or a GPU, running its steps, the model's tokenizer and chat
-template, and how loaded it is. Does not cover the children of a prompt (``fanout.py``),
-what stands in a prompt (``engine.prompts``) or what becomes of a child.
+Covers: starting the engine on a CPU or a GPU, and again, running its steps, the model's tokenizer,
+and how loaded it is. Does not cover the children of a prompt (``fanout.py``), what stands in a
+prompt (``engine.prompts``), what becomes of a child, or of an engine that fails (``recovery.py``).
 
 The engine has no locks: one thread adds requests, steps and aborts. The tokenizer is a copy of the
 engine's, so another thread may compose prompts meanwhile.
@@ -13,24 +13,27 @@ import gc
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.core import ChatFrame, UserError
+from engine.core import ChatFrame
 from engine.inference import compat
 from engine.inference.adapters import Adapters
 from engine.inference.block_hashes import share_hashes
+from engine.inference.chat_template import chat_frame
 from engine.inference.engine_options import engine_args, told_what_to_change
 from engine.inference.environment import is_cpu_build
 from engine.inference.fanout import FanOut, Truncation, truncation
 from engine.inference.kv_server import KVTransfer
+from engine.inference.load_counter import load_counter
 from engine.inference.logprobs import gather_on_cpu
-from engine.inference.model import EngineLoad, Sampling
+from engine.inference.model import EngineLoad, ModelLost, Sampling
 from engine.inference.number_format import in_its_format
 from engine.inference.streams import EngineStream
+from engine.inference.watchdog import Watchdog
 from engine.settings import LearningSettings, ModelSettings
 
-_MARKS = ("first-message", "first-answer", "second-message")  # stand in for a chat's messages
 _FREE_SECONDS = 10.0  # in which blocks are freed that no request holds any more
 _log = logging.getLogger(__name__)
 
@@ -62,28 +65,60 @@ class LanguageModel:
             UserError: the model can't be loaded, or the installed vLLM or LMCache is one that the
                 engine can't use; the message names it and what to do.
         """
-        learning = None if learning is None or learning.method == "none" else learning
-        settings = in_its_format(settings, folder=Path(folder))
-        self._counter = _load_counter()
-        with told_what_to_change(settings, folder):
-            args = engine_args(settings=settings, folder=str(folder), seed=seed, learning=learning)
-            args.kv_transfer_config = _kv_transfer_config(kv_transfer)
-            self._engine = _load(args, self._counter)
-        self._stream = EngineStream(self._engine)
-        share_hashes(self._engine)
-        self._adapters: Adapters | None = None
-        if learning is not None:
-            self._adapters = Adapters(self._engine, learning=learning, folder=Path(folder))
-            if is_cpu_build():
-                gather_on_cpu(self._engine)
-        self._truncation = Truncation() if learning else truncation(settings, Path(folder))
+        self._learning = None if learning is None or learning.method == "none" else learning
+        self._settings = in_its_format(settings, folder=Path(folder))
+        self._folder, self._seed, self._kv_transfer = Path(folder), seed, kv_transfer
+        self._counter = load_counter()
+        self._watchdog = Watchdog(settings.step_seconds)
+        self._calls = 0
+        self._start()
+        self._truncation = Truncation() if self._learning else truncation(settings, self._folder)
         self._thinks = settings.thinking
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
         self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
-        self._fans: list[FanOut] = []
-        self._calls = 0
         self.max_model_len = settings.max_model_len
         self.block_size = int(self._engine.vllm_config.cache_config.block_size)
+
+    def _start(self) -> None:
+        with told_what_to_change(self._settings, self._folder):
+            args = engine_args(
+                settings=self._settings,
+                folder=str(self._folder),
+                seed=self._seed,
+                learning=self._learning,
+            )
+            args.kv_transfer_config = _kv_transfer_config(self._kv_transfer)
+            self._engine: Any = _load(args, self._counter)
+        self._stream = EngineStream(self._engine)
+        share_hashes(self._engine)
+        self._adapters: Adapters | None = None
+        if self._learning is not None:
+            self._adapters = Adapters(self._engine, learning=self._learning, folder=self._folder)
+            if is_cpu_build():
+                gather_on_cpu(self._engine)
+        self._fans: list[FanOut] = []
+
+    def reload(self, *, most_at_once: int | None = None) -> None:
+        """Load the engine again: without requests, adapters or a prefix cache, in this thread.
+
+        The children that were under way are lost.
+
+        Args:
+            most_at_once: requests that it is to run at once from now on; None for as many as now.
+
+        Raises:
+            UserError: it can't be loaded.
+        """
+        if most_at_once is not None:
+            self._settings = replace(self._settings, max_num_seqs=most_at_once)
+        if self._engine is not None:  # else it could not be loaded the last time
+            if not self._has_server:
+                self._kv_transfer = None
+            self._engine.engine_core.shutdown()
+        # Nothing may hold the old engine: its memory is the new one's.
+        self._engine, self._adapters, self._fans = None, None, []
+        _forget_engine()
+        self._start()
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``, with no token added."""
@@ -92,46 +127,10 @@ class LanguageModel:
     def chat_frame(self, *, system: str) -> ChatFrame:
         """Return what the model's chat template puts round the messages of a conversation.
 
-        A model without one gets the messages as paragraphs.
-
         Raises:
-            UserError: the template takes no system message, leaves messages out or writes them
-                otherwise than they are.
+            UserError: see `engine.inference.chat_template`.
         """
-        from jinja2 import TemplateError
-
-        if self._tokenizer.chat_template is None:
-            return ChatFrame(opening=f"{system}\n\n", closing="\n\n", turn="\n\n")
-        messages = [
-            {"role": "system", "content": system},
-            {"role": "user", "content": _MARKS[0]},
-            {"role": "assistant", "content": _MARKS[1]},
-            {"role": "user", "content": _MARKS[2]},
-        ]
-        try:
-            short, whole = (
-                str(
-                    self._tokenizer.apply_chat_template(
-                        messages[:count],
-                        tokenize=False,
-                        add_generation_prompt=True,
-                        # Many templates let a model think unless they are told otherwise.
-                        enable_thinking=self._thinks,
-                    )
-                )
-                for count in (2, 4)
-            )
-        except (TemplateError, ValueError) as error:
-            raise UserError(
-                f"the model's chat template can't be used: {' '.join(str(error).split())[:300]}; "
-                "set all search.operators but infill to 0"
-            ) from error
-        opening, asked, closing = short.partition(_MARKS[0])
-        _, answered, rest = whole.partition(_MARKS[1])
-        turn, again, _ = rest.partition(_MARKS[2])
-        if not (asked and answered and again):
-            raise UserError("the model's chat template does not show every message as it is")
-        return ChatFrame(opening=opening, closing=closing, turn=turn)
+        return chat_frame(self._tokenizer, system=system, thinks=self._thinks)
 
     def adopt(self, version: int, folder: Path) -> None:
         """Load a version of the adapter, in peft's format, between two steps.
@@ -193,7 +192,8 @@ class LanguageModel:
         self._stream.enter()
         requests = self._engine.get_num_unfinished_requests()
         began = time.perf_counter()
-        outputs = {output.request_id: output for output in self._engine.step()}
+        with self._watchdog.step():
+            outputs = {output.request_id: output for output in self._engine.step()}
         seconds = time.perf_counter() - began
         self._fans = [fan for fan in self._fans if fan.indices]
         for fan in self._fans:
@@ -214,11 +214,30 @@ class LanguageModel:
         deadline = time.monotonic() + _FREE_SECONDS
         while scheduler.has_requests() and time.monotonic() < deadline:  # it is being stored
             self._engine.step()
-        connector = scheduler.connector
-        return connector is not None and not scheduler.has_requests() and connector.has_server
+        return self._has_server and not scheduler.has_requests()
+
+    @property
+    def _has_server(self) -> bool:
+        """Whether KV is kept outside the engine, and has not been given up."""
+        connector = self._engine.engine_core.engine_core.scheduler.connector
+        return connector is not None and bool(connector.has_server)
+
+    @property
+    def most_at_once(self) -> int:
+        """Requests that the engine runs at once; more wait."""
+        return int(self._engine.vllm_config.scheduler_config.max_num_seqs)
 
     def load(self) -> EngineLoad:
-        """Return how loaded the engine was in its last step."""
+        """Return how loaded the engine was in its last step.
+
+        Raises:
+            ModelLost: the step under way has lasted longer than ``model.step_seconds``.
+        """
+        if self._watchdog.hangs():
+            raise ModelLost(
+                f"a step of the engine has lasted longer than {self._settings.step_seconds:g} s "
+                "(model.step_seconds)"
+            )
         load: EngineLoad = self._counter.load
         return load
 
@@ -239,13 +258,14 @@ class LanguageModel:
             self._engine.step()
 
     def close(self) -> None:
-        """Shut the engine down and free what it holds."""
+        """Shut the engine down and free what it holds, but for one whose step hangs."""
+        if self._engine is None or self._watchdog.hangs():
+            return
         self._engine.engine_core.shutdown()
 
 
 def _load(args: Any, counter: Any) -> Any:
     """Return the engine; without LMCache if its server is gone by the time it is needed."""
-    from vllm.distributed.kv_transfer import ensure_kv_transfer_shutdown
     from vllm.v1.engine.llm_engine import LLMEngine
 
     try:
@@ -255,10 +275,17 @@ def _load(args: Any, counter: Any) -> Any:
             raise
         _log.warning("the LMCache server is gone; the engine is loaded again, without it")
     # Out of the handler, so that what was loaded before can be freed.
-    ensure_kv_transfer_shutdown()
-    gc.collect()
+    _forget_engine()
     args.kv_transfer_config = None
     return LLMEngine.from_engine_args(args, stat_loggers=[counter])
+
+
+def _forget_engine() -> None:
+    """Free what an engine leaves in this process."""
+    from vllm.distributed.kv_transfer import ensure_kv_transfer_shutdown
+
+    ensure_kv_transfer_shutdown()
+    gc.collect()
 
 
 def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
@@ -282,33 +309,3 @@ def _kv_transfer_config(kv_transfer: KVTransfer | None) -> Any:
             "brood.pid": kv_transfer.pid,
         },
     )
-
-
-def _load_counter() -> Any:
-    """Return a stat logger of vLLM's, as its own factory, that has the latest ``load``."""
-    from vllm.v1.metrics.loggers import StatLoggerBase
-
-    class LoadCounter(StatLoggerBase):  # type: ignore[misc]
-        load = EngineLoad(waiting=0, kv_usage=0.0)
-
-        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
-            """Nothing to set up."""
-
-        @classmethod
-        def record(
-            cls,
-            scheduler_stats: Any,
-            iteration_stats: Any,
-            mm_cache_stats: Any = None,
-            engine_idx: int = 0,
-        ) -> None:
-            if scheduler_stats is not None:
-                cls.load = EngineLoad(
-                    waiting=scheduler_stats.num_waiting_reqs,
-                    kv_usage=scheduler_stats.kv_cache_usage,
-                )
-
-        def log_engine_initialized(self) -> None:
-            """Nothing to say."""
-
-    return LoadCounter

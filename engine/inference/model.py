@@ -11,6 +11,13 @@ from typing import Protocol
 from engine.core import ChatFrame, Generation
 
 
+class ModelLost(Exception):
+    """The model can't go on in this process: one line that says why.
+
+    What is recorded is on disk, and a run goes on with ``resume=`` in another process.
+    """
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
     """How one child is sampled.
@@ -113,10 +120,18 @@ class Model(Protocol):
         """
 
     def step(self) -> None:
-        """Run the engine for one step."""
+        """Run the engine for one step.
+
+        Raises:
+            ModelLost: the engine fails, and can't be had back.
+        """
 
     def load(self) -> EngineLoad:
-        """Return how loaded the engine was in its last step."""
+        """Return how loaded the engine was in its last step.
+
+        Raises:
+            ModelLost: the step under way lasts so long that it will not end.
+        """
 
     def forget(self) -> None:
         """Empty the prefix cache.

@@ -7,6 +7,8 @@ import pickle
 import signal
 import sys
 
+from engine.learning.steady import StepFailed
+from engine.learning.step import Step
 from engine.learning.work import make_step, trainer_of
 
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
@@ -23,8 +25,15 @@ def main() -> None:
         trainer = trainer_of(*pickle.load(sys.stdin.buffer))
         with contextlib.suppress(EOFError):
             while True:
-                pickle.dump(make_step(trainer, pickle.load(sys.stdin.buffer)), target)
+                job = pickle.load(sys.stdin.buffer)
+                try:
+                    answer: Step | StepFailed = make_step(trainer, job)
+                except Exception as error:  # told to the run, which has another process go on
+                    answer = StepFailed(f"{type(error).__name__}: {error}")
+                pickle.dump(answer, target)
                 target.flush()
+                if isinstance(answer, StepFailed):
+                    return
     except Exception as error:  # told to the run, which starts this process again
         pickle.dump(RuntimeError(f"{type(error).__name__}: {error}"), target)
         target.flush()

@@ -8,7 +8,8 @@ goes on whatever else the machine does. On a GPU it has a context of its own, wi
 
 ``python -m engine.learning`` is that process. Standard input brings a `Setup` with the checkpoint
 to go on from, and then one `Job` after the other, each as a pickle; standard output takes a `Step`
-for each, or the exception that ends the process.
+for each, or the exception that ends the process: `StepFailed` of a job, or another one of the
+trainer itself.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.learning.job import Job, Setup
-from engine.learning.steady import Ask, SteadyTrainer
+from engine.learning.steady import Ask, SteadyTrainer, StepFailed
 from engine.learning.step import Step
 
 PRIORITY = 10  # a niceness; beside a process of niceness 0, Linux gives it a tenth of a core
@@ -99,6 +100,8 @@ def _ask(process: "subprocess.Popen[bytes]", job: Job) -> Step:
     with contextlib.suppress(BrokenPipeError):  # it may have ended before, and have said why
         _send(process, job)
     answer = pickle.load(process.stdout)
+    if isinstance(answer, StepFailed):
+        raise answer
     if isinstance(answer, Exception):
         raise EOFError(str(answer)) from answer
     assert isinstance(answer, Step)

@@ -56,8 +56,8 @@ class Outcome:
 
     @property
     def is_judged(self) -> bool:
-        """Whether anybody has said anything of it: the end of a budget says nothing."""
-        if self.refusal is Refusal.BUDGET:
+        """Whether anybody has said anything of it: a budget's end, or a failure, says nothing."""
+        if self.refusal in (Refusal.BUDGET, Refusal.FAILED):
             return False
         return (self.refusal, self.failure, self.score) != (None, None, None)
 

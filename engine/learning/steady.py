@@ -1,8 +1,10 @@
 """A trainer in a process of its own, which is started again when it dies.
 
-Covers: handing it jobs, taking results, deaths. Does not cover where the process is (``process.py``
-for one on this machine), what a step does (``trainer.py``), or which groups it gets
-(``steps.py``).
+Covers: handing it jobs, taking results, deaths. A job whose step raises is skipped, and another
+process goes on from the last checkpoint: the error may have left the adapter in the middle of a
+step, and the same groups would raise again. For a process that dies without a word another one
+makes the same step. Does not cover where the process is (``process.py`` for one on this machine),
+what a step does (``trainer.py``), or which groups it gets (``steps.py``).
 """
 
 import logging
@@ -21,9 +23,15 @@ from engine.learning.step import Step, plain_step
 
 _MOST_DEATHS = 3  # in a row, without a step between them
 _log = logging.getLogger("brood")
+
+
+class StepFailed(Exception):
+    """A trainer could not make a step, and may have been left in the middle of it."""
+
+
 Ask = Callable[[Job], Step]
-"""Has a trainer's process make a step. Raises `OSError`, `EOFError` or `pickle.UnpicklingError`
-where it has died."""
+"""Has a trainer's process make a step. Raises `StepFailed` where that failed, and `OSError`,
+`EOFError` or `pickle.UnpicklingError` where the process has died."""
 
 
 class SteadyTrainer(ABC):
@@ -97,6 +105,13 @@ class SteadyTrainer(ABC):
                         self._done.put(done)
                         self._notify()
                     return
+            except StepFailed as error:
+                assert job is not None  # nothing else asks for a step
+                deaths += 1
+                _log.warning("a step of training failed (%s)%s", *_what_now(error, deaths))
+                self.is_lost = deaths == _MOST_DEATHS
+                self._skip(job, f"the step failed: {_line(error)}")
+                job = None
             except (OSError, EOFError, pickle.UnpicklingError) as error:
                 if self._closing.is_set():
                     return
@@ -104,13 +119,20 @@ class SteadyTrainer(ABC):
                 _log.warning("the trainer's process died (%s)%s", *_what_now(error, deaths))
         self.is_lost = True
         if job is not None:
-            reason = f"the trainer's process died {deaths} times in a row"
-            self._done.put(Done(job=job, step=_lost(job, reason)))
-            self._notify()
+            self._skip(job, f"the trainer's process died {deaths} times in a row")
+
+    def _skip(self, job: Job, reason: str) -> None:
+        """Hand a job back whose step was not made."""
+        self._done.put(Done(job=job, step=_lost(job, reason)))
+        self._notify()
 
 
-def _what_now(error: Exception, deaths: int) -> tuple[object, str]:
-    reason = " ".join(str(error).split()) or type(error).__name__
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _what_now(error: Exception, deaths: int) -> tuple[str, str]:
+    reason = _line(error)
     if deaths < _MOST_DEATHS:
         return reason, "; it is started again from its last checkpoint"
     return reason, f" {deaths} times in a row; the run goes on without learning"

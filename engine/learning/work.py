@@ -1,6 +1,7 @@
 """What a trainer's process does, wherever it is: it makes a trainer, and steps with it."""
 
 import dataclasses
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -49,13 +50,31 @@ def make_step(trainer: "Trainer", job: Job) -> Step:
 
 @contextmanager
 def new_checkpoint(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that stands at ``folder`` once the block has ended well.
+    """Yield an empty folder that stands at ``folder``, on the disk, once the block has ended well.
 
-    What a session that died before it was recorded left there is removed.
+    If it ends otherwise, nothing is left of it. What a session that died before it was recorded
+    left there is removed.
     """
     partial = folder.with_name(f".{folder.name}")
     for each in (partial, folder):
         shutil.rmtree(each, ignore_errors=True)
     partial.mkdir(parents=True)
-    yield partial
-    partial.rename(folder)
+    try:
+        yield partial
+        # The step is recorded next, and a power loss may not leave that with an empty file.
+        for each in (*partial.iterdir(), partial):
+            _sync(each)
+        partial.rename(folder)
+        _sync(folder.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _sync(path: Path) -> None:
+    """Have a file or a folder on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

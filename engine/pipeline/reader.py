@@ -7,7 +7,7 @@ Does not cover how programs are read from an answer (``engine.prompts``), which 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.core import Parsed, Program, Refusal
+from engine.core import GIVEN_UP, Parsed, Program, Refusal
 from engine.pipeline.request import Request, Response
 from engine.prompts import Tokenizer
 from engine.search.novelty import Novelty
@@ -41,6 +41,8 @@ class Reader:
         """
         for index in response.children:
             program, refusal = self._read(request, response.child(index))
+            if response.generation.finish_reason == GIVEN_UP:
+                refusal = Refusal.FAILED
             yield request.child(response, index, program=program, refusal=refusal)
 
     def _read(

@@ -16,7 +16,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.core import Generation, Parsed, Program, Prompt, Proposal, Refusal, SampledFrom
+from engine.core import (
+    GIVEN_UP,
+    Generation,
+    Parsed,
+    Program,
+    Prompt,
+    Proposal,
+    Refusal,
+    SampledFrom,
+)
 from engine.inference import CallMisses, Sampling
 from engine.prompts import Operator, Parsing
 from engine.settings import SearchSettings
@@ -149,7 +158,7 @@ class Request:
         if not self.lists:
             index = self.numbers[generation.index]
             return Response(generation=generation, parsed=parsed, first=index, children=(index,))
-        first, is_ended = self.first, generation.finish_reason == "abort"
+        first, is_ended = self.first, generation.finish_reason in ("abort", GIVEN_UP)
         children, self.free = allot(
             self.free,
             first=first,

@@ -40,6 +40,9 @@ class ModelSettings(Section):
         gpu_memory_utilization: share of the GPU's memory for weights and cache.
         threads: CPU threads of the model; None for all that this process may use, or for one
             beside a GPU.
+        step_seconds: how long a step of the engine may last; one that lasts longer hangs, and ends
+            the process, see ``engine.inference.watchdog``. Raise it for a large model on a CPU
+            whose prompts take that long.
         shared_prefix: whether a step reads what siblings share once for all of them: ``off``, or
             ``auto`` for Hopper GPUs where enough is shared; see ``engine.inference.shared_prefix``.
         engine: arguments of vLLM's engine, by name, that take the place of this engine's choice;
@@ -63,6 +66,7 @@ class ModelSettings(Section):
     kv_cache_gb: Count
     gpu_memory_utilization: Number = Field(gt=0, le=1)
     threads: Count | None
+    step_seconds: Number = Field(default=1800, gt=0)  # of runs that began before it was there
     shared_prefix: SharedPrefix
     engine: dict[str, Any]
 

@@ -1,7 +1,7 @@
 """A process of a sweep: ``python -m engine.sweep FOLDER RESULTS NAME...`` runs the runs so named.
 
 Each run's exit code is a line to the descriptor RESULTS. An error that nobody expects ends the
-process, and the sweep goes on with another one.
+process, and so does a model that is lost; the sweep goes on with another one.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from engine.session import evolve, log_to_terminal
 from engine.sweep.comparison import place
 from engine.sweep.plan import Planned, Sweep, read_sweep
 from engine.sweep.shared import SharedModel
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, MODEL_LOST
 
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
@@ -38,6 +38,8 @@ def main(arguments: Sequence[str]) -> int:
         with terminable(), closing(SharedModel()) as model:
             for name in names:
                 code = _run(sweep, runs[name], model)
+                if code == MODEL_LOST:  # for the next run too
+                    break
                 os.write(int(results), f"{code}\n".encode())
                 if code == INTERRUPTED:
                     break
@@ -45,6 +47,10 @@ def main(arguments: Sequence[str]) -> int:
                 gc.collect()
     except KeyboardInterrupt:  # between two runs, or for the second time
         return INTERRUPTED
+    if code == MODEL_LOST:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # a thread may hang in the engine, which would hold this process back
     return code
 
 

@@ -3,7 +3,8 @@
 Runs share a model where ``model`` and ``evaluation.workers`` are equal and nothing of one run can
 reach the next: the prefix cache is emptied between them, each child has a seed of its own, and each
 run has evaluators and syntax workers of its own. A run that learns, has an advisor or keeps its
-prompts' KV in LMCache has a process to itself. So has the rest of a group whose process died.
+prompts' KV in LMCache has a process to itself. So has the rest of a group whose process died. The
+run of one that lost its model goes on in up to two more.
 """
 
 import logging
@@ -11,14 +12,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
 from engine.interrupt import handled
+from engine.restart import MOST
 from engine.sweep.comparison import compare
 from engine.sweep.plan import Planned, Sweep
 from engine.sweep.shared import shared
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, MODEL_LOST
 
 _log = logging.getLogger("brood")
 
@@ -38,6 +41,7 @@ def run_all(sweep: Sweep) -> int:
     if done := len(sweep.runs) - len(left):
         _log.info("%d of %d runs are done; going on with the others", done, len(sweep.runs))
     codes: list[int] = []
+    lost = Counter[str]()  # processes that lost their model, by the run that they were at
     told = False
     process: subprocess.Popen[bytes] | None = None
 
@@ -63,8 +67,12 @@ def run_all(sweep: Sweep) -> int:
             if told or INTERRUPTED in (code, *found):
                 told = True
             elif len(found) < len(group):  # it died of the one that it was at
-                codes.append(code or 1)
-                if rest := group[len(found) + 1 :]:
+                at = group[len(found)].name
+                lost[at] += code == MODEL_LOST
+                may_go_on = 0 < lost[at] < MOST
+                if not may_go_on:
+                    codes.append(code or 1)
+                if rest := group[len(found) + (not may_go_on) :]:
                     groups.insert(0, rest)
     if told:
         print(f"Stopped. Go on with: python -m engine.run resume={sweep.folder}")

@@ -82,6 +82,8 @@ def main(
     server: str | None = None,
     remote: str | None = None,
     dtype: str = "bfloat16",
+    memory_gb: float = 0.25,
+    reload: bool = False,
     only_prefill: bool = False,
 ) -> dict[str, Any]:
     """Ask for a known prompt, then for others.
@@ -93,14 +95,18 @@ def main(
         server: ``cache.server``.
         remote: ``cache.remote``.
         dtype: ``model.dtype``.
+        memory_gb: of the server's memory tier; a prompt here needs about 0.025, in float32 twice
+            that.
+        reload: whether the engine is loaded again before the others are asked for, and the known
+            prompt is asked for once more; and once again after the fault.
         only_prefill: whether to compute the known prompt, and ask for nothing.
     """
     warnings = Warnings()
     logging.getLogger("engine").addHandler(warnings)
     logging.getLogger("engine").propagate = False
-    arguments = ["cache=lmcache", "cache.memory_gb=0.25", f"cache.folder={folder}"]
+    arguments = ["cache=lmcache", f"cache.folder={folder}"]
     settings = config.resolve([*arguments, "model.max_model_len=2048", f"model.dtype={dtype}"])
-    cache = replace(settings.cache, server=server, remote=remote)
+    cache = replace(settings.cache, server=server, remote=remote, memory_gb=memory_gb)
     prepare(threads=None, kv_cache_gb=1)
     weights = find_weights(settings.model)
     tokens = chunk_tokens(settings=settings.model, folder=weights)
@@ -111,11 +117,16 @@ def main(
             is_kept = model.prefill(model.encode(PARENT))
             os._exit(0 if is_kept and not warnings.lines else 1)  # it has to be there by now
         answers = [ask(model, PARENT)]
+        if reload:
+            model.reload()
+            answers += [ask(model, PARENT)]
         signalled = None
         if fault:
             assert transfer is not None and transfer.pid is not None
             signalled = (victim or transfer.pid, fault)
         answers += [ask(model, OTHERS[0], fault=signalled)]
+        if reload:
+            model.reload()
         answers += [ask(model, text) for text in OTHERS[1:]]
         model.close()
     return {

@@ -17,12 +17,13 @@ from typing import Any
 
 import pytest
 import torch
+from faults import at, inject
 from peft import PeftModel
 
 from bench.adapters import ADAPTERS, random_adapter
 from engine import config
 from engine.core import Generation, UserError
-from engine.inference import LanguageModel, Sampling, find_weights, prepare
+from engine.inference import LanguageModel, Sampling, SteadyModel, find_weights, prepare
 from engine.inference.adapters import OWNED, SLOTS, Adapters
 from engine.inference.engine_options import check_engine_options
 from engine.settings import LearningSettings, ModelSettings
@@ -243,6 +244,29 @@ def test_no_hit_is_stale(learner: Learner) -> None:
     for version, children in warm.items():
         learner.model.forget()
         same(learner.ask(version, *one), children)
+
+
+@pytest.mark.slow
+def test_after_an_error_the_engine_has_its_adapters_again(
+    learner: Learner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    learner.model.forget()
+    whole = [learner.ask(version, sampling(7)) for version in (0, 1, 2)]
+    steady = SteadyModel(learner.model)
+    gone = tmp_path / "gone"
+    gone.symlink_to(learner.folders[3], target_is_directory=True)
+    for version in (1, 2):
+        steady.adopt(version, learner.folders[version])
+    steady.adopt(9, gone)
+    gone.unlink()  # as a run removes a checkpoint that no call needs any more
+    learner.model.forget()
+    faults = inject(monkeypatch, at(3))
+    for version, before in enumerate(whole):
+        call = steady.fanout(token_ids=learner.prompt, sampling=[sampling(7)], adapter=version)
+        while call.indices:
+            steady.step()
+        same(call.take(), before)
+    assert faults.failed == 1
 
 
 def test_what_is_no_adapter_of_this_engine_is_refused(learner: Learner, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from table_fan import TableFan
 
-from engine.core import Generation
+from engine.core import Generation, UserError
 from engine.inference import Decoder, LanguageModel, Sampling, llm
 from engine.timeline import MODEL, TIMELINE, Activity, Timeline, read_events
 
@@ -406,5 +406,5 @@ def test_a_version_that_cannot_be_loaded_is_said_where_children_are_awaited(
     with Decoder(model=TableModel(), timeline=timeline, notify=bell.rung.set) as decoder:
         decoder.adopt(1, tmp_path / "nowhere")
         assert bell.rung.wait(SECONDS)
-        with pytest.raises(ValueError, match="no adapter in"):
+        with pytest.raises(UserError, match=r"no adapter in .*; restore it from a copy"):
             decoder.completed()

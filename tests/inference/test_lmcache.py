@@ -100,6 +100,29 @@ def test_what_a_failed_server_leaves_goes_when_the_next_one_starts(
 
 
 @pytest.mark.slow
+def test_a_server_that_is_full_costs_no_child_and_is_no_fault(tmp_path: Path) -> None:
+    """Its memory has room for two of the five prompts; its folder keeps them all."""
+    cold, warm = (session(tmp_path, dtype="float32", memory_gb=0.1) for _ in range(2))
+    for seen in (cold, warm):
+        assert_complete(seen)
+        assert seen["warnings"] == seen["left"] == []
+    assert [each["texts"] for each in warm["answers"]] == [
+        each["texts"] for each in cold["answers"]
+    ]
+
+
+@pytest.mark.slow
+def test_an_engine_that_is_loaded_again_uses_the_server_and_goes_on_without(tmp_path: Path) -> None:
+    seen = session(tmp_path, fault=signal.SIGKILL, reload=True)
+    cold, warm, *_ = seen["answers"]
+    assert cold["cached"][0] == 0
+    assert all(cached >= 0.9 * warm["prompt_tokens"] for cached in warm["cached"])
+    assert warm["texts"] == cold["texts"]
+    assert [each["generated"] for each in seen["answers"]] == [[12] * 4] * 6
+    assert len(seen["warnings"]) == 1  # of the server that was killed
+
+
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_gone_without(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -14,7 +14,8 @@ from engine.learning.rewards import Kind, Outcome, Rewards
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 UNJUDGED = Outcome(key="u")
 OUT_OF_BUDGET = Outcome(refusal=Refusal.BUDGET, key="b")
-FAULTS = [Outcome(refusal=each) for each in Refusal if each is not Refusal.BUDGET]
+NO_MODEL = Outcome(refusal=Refusal.FAILED)
+FAULTS = [Outcome(refusal=each) for each in Refusal if each not in (Refusal.BUDGET, Refusal.FAILED)]
 FAULTS += [Outcome(failure=each) for each in Failure if each is not Failure.SCREENED]
 FAULTS += [Outcome(score=each) for each in (math.nan, math.inf, -math.inf)]
 scores = st.floats(-1e6, 1e6)
@@ -74,8 +75,9 @@ def test_a_screened_child_is_worth_more_than_a_failed_one(kind: Kind, reward: fl
 
 @pytest.mark.parametrize("kind", ["target", "rank"])
 def test_whom_nobody_judged_is_left_out(kind: Kind) -> None:
-    found = rewards(kind).of([UNJUDGED, *scored(2.5), OUT_OF_BUDGET], parent_score=2.0)
-    assert (found[0], found[2]) == (None, None)
+    children = [UNJUDGED, *scored(2.5), OUT_OF_BUDGET, NO_MODEL]
+    found = rewards(kind).of(children, parent_score=2.0)
+    assert (found[0], *found[2:]) == (None, None, None)
     assert found[1] is not None
 
 

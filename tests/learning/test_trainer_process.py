@@ -14,6 +14,7 @@ import pytest
 from engine.learning.group import Group
 from engine.learning.job import Done, Job, Setup
 from engine.learning.process import TrainerProcess
+from engine.learning.work import new_checkpoint
 from engine.settings import LearningSettings
 
 Settings = Callable[..., LearningSettings]
@@ -195,6 +196,66 @@ def test_a_damaged_checkpoint_is_told_in_a_line(
         assert f"the trainer's state in {folder} can't be read: it is damaged" in message
         assert "\n" not in message
     assert capfd.readouterr().err == ""
+
+
+def test_a_process_that_is_stopped_holds_nobody_back(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    os.kill(one.pid, signal.SIGSTOP)
+    one.submit(1, version=0)
+    assert one.process.completed() is None and one.process.is_busy
+    one.process.close()
+    assert one.found() == []
+
+
+def unlearnable(good: Group) -> Group:
+    """Return a group on which a step raises: it has a token that no model has."""
+    first, *others = good.members
+    answer = replace(first.answers[0], token_ids=(10**6,))
+    return replace(good, members=(replace(first, answers=(answer,)), *others))
+
+
+@pytest.mark.slow
+def test_a_step_that_raises_is_skipped_and_learning_goes_on(
+    bench: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = bench()
+    one.step(1, version=0)
+    good, one.group = one.group, unlearnable(one.group)
+    failed = one.step(2, version=1)
+    assert failed.step.skipped is not None and failed.step.skipped.startswith("the step failed: ")
+    assert (failed.stands, failed.version, one.process.is_lost) == (False, 1, False)
+    (message,) = [each.getMessage() for each in caplog.records if each.name == "brood"]
+    assert message.startswith("a step of training failed (")
+    assert message.endswith("; it is started again from its last checkpoint")
+    one.group = good
+    assert one.step(3, version=1).version == 3
+    assert sorted(path.name for path in one.folder.iterdir()) == ["000001", "000003"]
+
+
+@pytest.mark.slow
+def test_steps_that_raise_one_after_the_other_end_learning(
+    bench: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = bench()
+    one.group = unlearnable(one.group)
+    lost = []
+    for number in range(1, 4):
+        assert one.step(number, version=0).step.skipped is not None
+        lost.append(one.process.is_lost)
+    assert lost == [False, False, True]
+    wait_until(lambda: one.found() == [])
+    assert caplog.records[-1].getMessage().endswith("the run goes on without learning")
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    left = tmp_path / ".000002"
+    left.mkdir()
+    (left / "trainer.pt").write_bytes(b"half of it")  # by a process that was killed
+    with pytest.raises(OSError, match="disk"), new_checkpoint(tmp_path / "000002") as folder:
+        assert list(folder.iterdir()) == []
+        (folder / "trainer.pt").write_bytes(b"half")
+        raise OSError("no space is left on the disk")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_process_ends_in_the_middle_of_a_step(bench: Callable[..., Bench]) -> None:

@@ -12,6 +12,7 @@ from responses import receive
 from engine import config
 from engine.beginning import restore
 from engine.core import (
+    GIVEN_UP,
     INITIAL,
     Block,
     Candidate,
@@ -127,3 +128,12 @@ def test_a_child_is_refused_by_the_first_rule_that_it_breaks(
     (child,) = reader(parts, novelty=novelty).children(request, response)
     program = read(text) if text else None
     assert (child.id, child.program, child.refusal) == ("3.2", program, refusal)
+
+
+def test_a_child_that_the_engine_gave_up_is_not_what_its_program_says(
+    parts: dict[str, Any],
+) -> None:
+    request = parts["request"]
+    given_up = dataclasses.replace(generation(0, ""), finish_reason=GIVEN_UP)
+    (child,) = reader(parts).children(request, receive(request, given_up))
+    assert (child.refusal, child.program) == (Refusal.FAILED, None)

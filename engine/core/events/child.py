@@ -33,6 +33,7 @@ class Refusal(enum.StrEnum):
     SIMILAR = "similar"  # nearly the same as one of its island's programs, by embedding
     LONG = "long"  # too long to be shown to the model as a parent
     BUDGET = "budget"  # the run's budget was reached first
+    FAILED = "failed"  # the engine failed on its call again and again, or refused it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
