@@ -11,7 +11,8 @@ sweep that was stopped or killed goes on with the same command, if it has a ``na
 ``resume=FOLDER`` of the sweep.
 
 The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when a limit of the budget
-is reached, 2 for bad input, 130 after Ctrl-C or SIGTERM; of a sweep, the first that is not 0.
+is reached, 2 for bad input, 130 after Ctrl-C, SIGTERM or
+SIGHUP; of a sweep, the first that is not 0.
 """
 
 import sys
@@ -27,7 +28,7 @@ from engine.core import UserError
 from engine.interrupt import terminable
 from engine.session import evolve, log_to_terminal
 from engine.sweep import is_sweep, plan, read_sweep, run_all
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, complain
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,7 +42,7 @@ def _run(given: Arguments) -> int:
         with terminable():
             return _dispatch(given.rest)
     except KeyboardInterrupt:  # before the loop, or for the second time
-        print("interrupted; a run that has a folder goes on with resume=FOLDER", file=sys.stderr)
+        complain("interrupted; a run that has a folder goes on with resume=FOLDER")
         return INTERRUPTED
 
 

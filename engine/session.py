@@ -10,7 +10,7 @@ from engine.api.run import Run
 from engine.budget import Limit, ended_by
 from engine.interrupt import interruptible
 from engine.report import Display, print_result, write_results
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, going_on_without
 
 
 def log_to_terminal() -> None:
@@ -57,8 +57,9 @@ def _report(run: Run, *, stopped: bool) -> int:
         ended_by=limit,
     )
     program = history.program_of(summary["best_candidate"])
-    print_result(folder=run.folder, summary=summary, program=program)
-    if stopped and not run.is_over:
-        print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
-        return INTERRUPTED
-    return 0
+    is_left = stopped and not run.is_over
+    with going_on_without():
+        print_result(folder=run.folder, summary=summary, program=program)
+        if is_left:
+            print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
+    return INTERRUPTED if is_left else 0

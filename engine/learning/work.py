@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.durable import make_folders, put_in_place
 from engine.learning.job import Done, Job, Setup
 from engine.learning.step import Step
 
@@ -49,13 +50,14 @@ def make_step(trainer: "Trainer", job: Job) -> Step:
 
 @contextmanager
 def new_checkpoint(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that stands at ``folder`` once the block has ended well.
+    """Yield an empty folder that stands at ``folder``, on disk, once the block has ended well.
 
     What a session that died before it was recorded left there is removed.
     """
     partial = folder.with_name(f".{folder.name}")
     for each in (partial, folder):
         shutil.rmtree(each, ignore_errors=True)
-    partial.mkdir(parents=True)
+    make_folders(folder.parent)
+    partial.mkdir()
     yield partial
-    partial.rename(folder)
+    put_in_place(partial, folder)
