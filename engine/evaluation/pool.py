@@ -22,6 +22,7 @@ from engine.core import Evaluation, Problem, UserError
 from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
+from engine.evaluation.descriptors import allow_descriptors
 from engine.evaluation.lane import Lane
 from engine.evaluation.server import NotStarted
 from engine.evaluation.verdict import groups
@@ -102,6 +103,7 @@ class EvaluatorPool:
         except (TypeError, ValueError) as error:
             where = place_of_function(problem.folder / "evaluator.py", "cases")
             raise UserError(f"{where}: {error}; mend its contract") from error
+        allow_descriptors()
         self._idle = idle
         self._seconds = problem.limits.seconds * (IDLE_PATIENCE if idle else 1)
         self._change = threading.Condition()

@@ -134,7 +134,9 @@ class SqliteDatabase(Database):
         if _is_locked(error):
             return UserError(f"{self._path} is locked by another program; wait for it or end it")
         if _primary_code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-            return UserError(f"{self._path} can't be read: {error.orig}")
+            return UserError(
+                f"{self._path} can't be read: {error.orig}; look at its disk: is it full?"
+            )
         return UserError(f"{self._path} {otherwise}: {error.orig}; restore it from a copy")
 
 
