@@ -22,6 +22,7 @@ INTERRUPTED = 130
 UNREAD = 141
 """Exit code when nobody reads the output any more: what a shell makes of SIGPIPE."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOBODY = (errno.EPIPE, errno.EIO)  # says a pipe, a terminal
 _log = logging.getLogger("brood")
 
 
@@ -41,7 +42,7 @@ def guarded(command: Callable[[], int]) -> int:
         if error.errno in _NO_ROOM:
             complain(f"error: {error}; make room there")
             code = BAD_INPUT
-        elif _reader_has_gone():
+        elif error.errno in _NOBODY and _reader_has_gone():
             code = UNREAD
         else:
             raise

@@ -30,7 +30,7 @@ def check_place(folder: Path) -> None:
     nearest = next(each for each in (folder, *folder.absolute().parents) if os.path.lexists(each))
     if not nearest.is_dir():
         raise UserError(f"{nearest} is not a folder, so {folder} can't be made; set runs=FOLDER")
-    if not os.access(nearest, os.W_OK | os.X_OK):
+    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=True):
         raise UserError(f"{nearest} can't be written, so {folder} can't be made; set runs=FOLDER")
 
 
