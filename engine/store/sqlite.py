@@ -6,10 +6,13 @@ for. Does not cover keeping a second writer out: ``lock.py``.
 """
 
 import logging
+import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, insert
@@ -48,18 +51,27 @@ class SqliteDatabase(Database):
             raise UserError(
                 f"{folder} is not a run: it has no {DATABASE}; give a folder under runs/"
             )
+        is_writable = os.access(folder, os.W_OK, effective_ids=True)
+        if not (reads_only or is_writable):
+            raise UserError(
+                f"{folder} can't be written; copy it to where it can be, and resume that"
+            )
         self._path = path
-        how = "mode=rw"
+        self._resources = ExitStack()
+        opened, how = path, "mode=rw"
         if reads_only:
             # Without a write-ahead log nobody has the file open, and reading makes none.
-            is_at_rest = not path.with_name(f"{DATABASE}-wal").exists()
-            how = "immutable=1" if is_at_rest else "mode=ro"
+            wal, shm = (path.with_name(f"{DATABASE}-{each}") for each in ("wal", "shm"))
+            how = "mode=ro" if wal.exists() else "immutable=1"
+            if wal.exists() and not shm.exists() and not is_writable:
+                opened = self._resources.enter_context(_copied(path, wal))
         # By URI, so that a file that is gone is an error and not an empty log.
-        self._engine = _engine(f"{path.absolute().as_uri()}?{how}")
+        self._engine = _engine(f"{opened.absolute().as_uri()}?{how}")
         self._inode = path.stat().st_ino
         try:
             self._connection = self._engine.connect()
         except exc.DBAPIError as error:
+            self._resources.close()
             raise self._unreadable(error, "is not the log of a run") from error
         try:
             _check_schema(self._connection, path)
@@ -90,6 +102,7 @@ class SqliteDatabase(Database):
         """See `Database.close`."""
         self._connection.close()
         self._engine.dispose()
+        self._resources.close()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -165,6 +178,18 @@ def create_sqlite(folder: Path, rows: Iterable[Row]) -> None:
         raise OSError(str(error.orig)) from error  # SQLite has its own error for a full disk
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _copied(path: Path, wal: Path) -> Iterator[Path]:
+    """Yield a copy of a log that a killed run left where nothing can be written.
+
+    SQLite makes a file beside a log that has a write-ahead log, and can't make it there.
+    """
+    with tempfile.TemporaryDirectory(prefix="brood-log-") as folder:
+        for each in (path, wal):
+            shutil.copyfile(each, Path(folder, each.name))
+        yield Path(folder, path.name)
 
 
 def _is_locked(error: exc.DBAPIError) -> bool:

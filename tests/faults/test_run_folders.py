@@ -88,7 +88,7 @@ def test_a_run_that_may_not_be_written_is_read_and_not_resumed(
     with unwritable(recorded_run):
         done = run(f"resume={recorded_run}", scratch=tmp_path / "scratch")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert f"{recorded_run} can't be written: " in done.stderr
+        assert f"{recorded_run} can't be written; copy it" in done.stderr
         assert report([str(recorded_run), "analysis=progress"]) == 0
     assert "0.5" in capsys.readouterr().out
 
