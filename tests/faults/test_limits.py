@@ -1,4 +1,4 @@
-"""Too few descriptors, processes or memory for a run: one line that says what, and exit code 2."""
+"""Too few descriptors or processes for a run: one line that says what, and exit code 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import processes_in, start
+from command import start
 from events import PLAIN
 
 ARGUMENTS = (*PLAIN, "budget.candidates=4", "name=run")
@@ -44,14 +44,6 @@ def test_a_low_limit_that_may_be_raised_is_raised(tmp_path: Path) -> None:
     assert code == 0, said
 
 
-def test_too_little_memory_for_a_sandbox_is_named(tmp_path: Path) -> None:
-    """A container's limit ends processes; this one, on addresses, lets them see it coming."""
-    process = begun(tmp_path, resource.RLIMIT_AS, (480_000 << 10, 480_000 << 10))
-    code, said = last_line(process)
-    assert code == 2 and said.startswith("error: ")
-    assert not (tmp_path / "run").exists() and processes_in(tmp_path / "scratch") == []
-
-
 @pytest.mark.parametrize(
     ("most", "words"),
     [(1, "1 evaluation workers are too many"), (2, "evaluator: a sandbox did not start")],
@@ -66,6 +58,8 @@ def test_too_few_processes_are_named(tmp_path: Path, most: int, words: str) -> N
     # Another user who may read all files, since the interpreter may be root's own.
     rights = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     user = ("setpriv", "--reuid=61234", "--regid=61234", "--clear-groups", *rights)
+    # NumPy's library ends in a traceback where it can't have its threads.
+    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = ("prlimit", f"--nproc={most}", sys.executable, "-m", "engine.run")
     process = subprocess.Popen(
         [*user, *command, *ARGUMENTS, f"runs={tmp_path}"],
@@ -73,7 +67,7 @@ def test_too_few_processes_are_named(tmp_path: Path, most: int, words: str) -> N
         stderr=subprocess.PIPE,
         text=True,
         cwd=scratch,
-        env={**os.environ, "TMPDIR": str(scratch), "HOME": str(scratch)},
+        env={**os.environ, **one_thread, "TMPDIR": str(scratch), "HOME": str(scratch)},
     )
     code, said = last_line(process)
     assert code == 2 and said.startswith("error: ") and words in said
