@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from engine.core import UserError
-from engine.terminal import guarded
+from engine.terminal import BAD_INPUT, complain, guarded
 
 
 class Arguments(NamedTuple):
@@ -79,5 +79,5 @@ def _execute(
                 options[key] = value
         return command(Arguments(options, rest))
     except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
+        complain(f"error: {error}")
+        return BAD_INPUT

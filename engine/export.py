@@ -32,10 +32,10 @@ import pyarrow.parquet
 from engine import config
 from engine.arguments import Arguments, execute
 from engine.core import UserError
+from engine.durable import write_whole
 from engine.learning.records import ROWS, Recording
 from engine.learning.rewards import Kind
 from engine.parts import read_problem
-from engine.report.summary import write_whole
 from engine.store import read_log, replay
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both ask a run to end in good order.
+"""Ctrl-C, SIGTERM and the end of the terminal (SIGHUP): each asks a run to end in good order.
 
 Covers: what a signal does while a run begins, and while its loop goes on. Does not cover a sweep,
 whose runs get them (``engine.run``).
@@ -18,8 +18,12 @@ _ONE_REQUEST_SECONDS = 1.0
 
 @contextmanager
 def handled(handler: Callable[[int, object], object], *signals: int) -> Iterator[None]:
-    """Have ``handler`` called at each of ``signals`` for the length of a ``with`` block."""
-    before = {each: signal.signal(each, handler) for each in signals}
+    """Have ``handler`` called at each of ``signals`` for the length of a ``with`` block.
+
+    Not at SIGHUP where that is ignored: whoever began with ``nohup`` wants to outlive the terminal.
+    """
+    heard = [each for each in signals if each != signal.SIGHUP or not _ignores_hangup()]
+    before = {each: signal.signal(each, handler) for each in heard}
     try:
         yield
     finally:
@@ -29,9 +33,9 @@ def handled(handler: Callable[[int, object], object], *signals: int) -> Iterator
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Have SIGTERM raise `KeyboardInterrupt`, as Ctrl-C does, for the length of a ``with`` block.
+    """Have SIGTERM and SIGHUP raise `KeyboardInterrupt`, as Ctrl-C does, for a ``with`` block.
 
-    Otherwise SIGTERM would end the process at once, and leave its files and processes behind.
+    Otherwise they would end the process at once, and leave its files and processes behind.
     """
     requests = _Requests()
 
@@ -39,7 +43,7 @@ def terminable() -> Iterator[None]:
         if requests.hear():
             raise KeyboardInterrupt
 
-    with handled(interrupt, signal.SIGTERM):
+    with handled(interrupt, signal.SIGTERM, signal.SIGHUP):
         yield
 
 
@@ -52,8 +56,12 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         if requests.hear() and requests.count > 1:
             raise KeyboardInterrupt
 
-    with handled(ask, signal.SIGINT, signal.SIGTERM):
+    with handled(ask, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         yield lambda: requests.count > 0
+
+
+def _ignores_hangup() -> bool:
+    return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 class _Requests:

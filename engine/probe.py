@@ -31,13 +31,14 @@ import numpy as np
 from engine import config
 from engine.arguments import Arguments, execute
 from engine.core import Candidate, Evaluation, Problem, Program, Prompt, Proposal, UserError
+from engine.durable import write_whole
 from engine.evaluation import Evaluators
 from engine.inference import Model
 from engine.learning import checkpoint
 from engine.parts import Parts, open_parts, read_problem
 from engine.pipeline.request import spread
 from engine.prompts import Operator
-from engine.report.summary import PROBE, write_whole
+from engine.report.summary import PROBE
 from engine.settings import NEED_MORE, RunSettings
 from engine.store import RunHistory, read_log, replay
 from engine.syntax import read

@@ -12,7 +12,7 @@ sweep that was stopped or killed goes on with the same command, if it has a ``na
 
 The keys and their defaults stand in ``engine/conf``. Exit codes: 0 when a limit of the budget
 is reached, 2 for bad input, 75 where the model was lost and new processes did not help, 130 after
-Ctrl-C or SIGTERM; of a sweep, the first that is not 0.
+Ctrl-C, SIGTERM or SIGHUP; of a sweep, the first that is not 0.
 """
 
 import sys
@@ -29,7 +29,7 @@ from engine.interrupt import terminable
 from engine.restart import answers, restart
 from engine.session import evolve, log_to_terminal
 from engine.sweep import is_sweep, plan, read_sweep, run_all
-from engine.terminal import INTERRUPTED, MODEL_LOST
+from engine.terminal import INTERRUPTED, MODEL_LOST, complain
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,7 +43,7 @@ def _run(given: Arguments) -> int:
         with terminable():
             return _dispatch(given.rest)
     except KeyboardInterrupt:  # before the loop, or for the second time
-        print("interrupted; a run that has a folder goes on with resume=FOLDER", file=sys.stderr)
+        complain("interrupted; a run that has a folder goes on with resume=FOLDER")
         return INTERRUPTED
 
 

@@ -11,7 +11,7 @@ from engine.budget import Limit, ended_by
 from engine.inference import ModelLost
 from engine.interrupt import interruptible
 from engine.report import Display, print_result, write_results
-from engine.terminal import INTERRUPTED, MODEL_LOST
+from engine.terminal import INTERRUPTED, MODEL_LOST, going_on_without
 
 _log = logging.getLogger("brood")
 
@@ -40,25 +40,23 @@ def evolve(run: Run, *, place: str = "") -> int:
             _log.error("the model is lost: %s", error)
             lost = True
         is_stopped = (stopped() or run.steering.is_stopped) and not was_over
-    _report(run, stopped=is_stopped or lost)
-    if is_stopped and not run.is_over:
-        print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
-        return INTERRUPTED
-    return MODEL_LOST if lost else 0
+    code = _report(run, stopped=is_stopped, lost=lost)
+    return MODEL_LOST if lost and code == 0 else code
 
 
-def _report(run: Run, *, stopped: bool) -> None:
-    """Write and print the results.
+def _report(run: Run, *, stopped: bool, lost: bool) -> int:
+    """Write and print the results; return the exit code of a run that is not lost.
 
     Args:
         run: that has ended, for now.
-        stopped: whether the user asked for that, or the model is lost.
+        stopped: whether the user asked for that.
+        lost: whether the model is lost.
     """
     limit, history = None, run.history
     if run.is_over:
         direction = run.problem.direction
         limit = ended_by(run.settings.budget, run.log.events(), direction=direction)
-    elif not stopped:  # the clock ran out after the last event
+    elif not stopped and not lost:  # the clock ran out after the last event
         limit = Limit.SECONDS
     summary = write_results(
         folder=run.folder,
@@ -68,4 +66,9 @@ def _report(run: Run, *, stopped: bool) -> None:
         ended_by=limit,
     )
     program = history.program_of(summary["best_candidate"])
-    print_result(folder=run.folder, summary=summary, program=program)
+    is_left = stopped and not run.is_over
+    with going_on_without():
+        print_result(folder=run.folder, summary=summary, program=program)
+        if is_left:
+            print(f"Stopped. Go on with: python -m engine.run resume={run.folder}")
+    return INTERRUPTED if is_left else 0

@@ -6,8 +6,10 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 #include "errors.hpp"
+#include "standstill.hpp"
 
 namespace nb = nanobind;
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr int attempts = 2;  // zygotes that a program may lose before that counts as its own fault
 constexpr int none = -1;     // no connection to a zygote
+constexpr std::chrono::milliseconds look_interval{1000};  // at the most, until the time is looked at
 
 // Binds the calling thread; where the core is not to be had, it runs where it can.
 void bind_to(int core) {
@@ -154,16 +157,21 @@ Observation Workers::exchange(int connection, const Task& task) const {
         return observation;
     }
     pollfd polled[] = {{connection, POLLIN, 0}, {closing_, POLLIN, 0}};
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds_);
+    auto now = std::chrono::steady_clock::now();
+    auto deadline = now + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                              std::chrono::duration<double>(seconds_));
     while (polled[0].revents == 0) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now());
-        if (left.count() <= 0) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
+        const auto wait = std::clamp(left, std::chrono::milliseconds(0), look_interval);
+        // Also once it is late: the answer may have come while this process was stopped.
+        poll(polled, 2, static_cast<int>(wait.count()));
+        if (polled[1].revents != 0) return observation;
+        if (polled[0].revents == 0 && left.count() <= 0) {
             observation.outcome = Outcome::late;
             return observation;
         }
-        poll(polled, 2, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
-        if (polled[1].revents != 0) return observation;
+        const auto before = std::exchange(now, std::chrono::steady_clock::now());
+        deadline += stood_still(now - before, wait);
     }
     Reply& reply = observation.reply;
     if (!receive_all(connection, &reply, sizeof reply) || reply.output_bytes > output_limit ||

@@ -22,6 +22,7 @@
 #include "errors.hpp"
 #include "memory.hpp"
 #include "processes.hpp"
+#include "standstill.hpp"
 
 namespace nb = nanobind;
 
@@ -147,7 +148,8 @@ Reply Zygote::run(const std::string& program, double allowed, std::vector<double
         child.start(program);
         reply.ended = watch(child, started + std::chrono::duration_cast<Clock::duration>(
                                                  std::chrono::duration<double>(allowed)));
-        seconds.push_back(std::chrono::duration<double>(Clock::now() - started).count());
+        const auto took = Clock::now() - started - stood_;
+        seconds.push_back(std::chrono::duration<double>(took).count());
         allowed -= seconds.back();
         if (reply.ended == Ended::exited || reply.ended == Ended::unconfined) {
             reply.exit_code = child.reap();
@@ -176,14 +178,16 @@ void Zygote::answer(Reply reply, const std::vector<double>& seconds) {
     send_all(connection_, output_.data(), output_.size());
 }
 
-// Collects the printed output until the child says that it is done, ends, or has to be killed.
+// Collects the printed output until the child says that it is done, ends, or has to be killed. The
+// time for which this process stood still, and most likely the child with it, does not count.
 Ended Zygote::watch(const Child& child, Clock::time_point deadline) {
     pollfd polled[] = {
         {child.done(), POLLIN, 0}, {child.pidfd(), POLLIN, 0}, {child.output(), POLLIN, 0}};
-    auto look = Clock::now() + look_interval;
+    auto now = Clock::now();
+    auto look = now + look_interval;
     child_confined_ = child_failed_ = false;
+    stood_ = Clock::duration::zero();
     while (true) {
-        const auto now = Clock::now();
         if (now >= deadline) return Ended::deadline;
         if (now >= look) {
             if (child.threads() > thread_limit) return Ended::crowded;
@@ -191,7 +195,12 @@ Ended Zygote::watch(const Child& child, Clock::time_point deadline) {
         }
         const auto wait =
             std::chrono::ceil<std::chrono::milliseconds>(std::min(deadline, look) - now);
-        if (poll(polled, 3, static_cast<int>(wait.count())) <= 0) continue;
+        const int ready = poll(polled, 3, static_cast<int>(wait.count()));
+        const auto before = std::exchange(now, Clock::now());
+        const auto stood = stood_still(now - before, wait);
+        stood_ += stood;
+        deadline += stood;
+        if (ready <= 0) continue;
         if (polled[2].revents != 0) output_.take(child.output());
         if (polled[0].revents != 0) {
             if (const auto ended = hear(child)) return *ended;

@@ -62,6 +62,7 @@ private:
     std::vector<Pages> pages_;  // what each child makes ready
     bool child_confined_ = false;
     bool child_failed_ = false;
+    Clock::duration stood_{};  // how long this process stood still while it watched the last child
     Printed output_;
 };
 

@@ -41,8 +41,8 @@ from bench.experiments.results import Kept, Result
 from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.options import number, read_options
 from engine.core import UserError
+from engine.durable import write_whole
 from engine.interrupt import terminable
-from engine.report.summary import write_whole
 
 RESULTS = Path("bench/results/experiments")
 DEFAULTS = {

@@ -24,13 +24,13 @@ from bench.experiments.bands import bands, heatmap
 from bench.options import read_options
 from engine import config
 from engine.core import UserError
+from engine.durable import write_whole
 from engine.report.analysis import RunRecord, read_runs
 from engine.report.analysis.distance import distance
 from engine.report.analysis.figures import Table
 from engine.report.analysis.ranks import ranks
 from engine.report.analysis.top_m import ALL, top_m
 from engine.report.figures.figure import WIDTH, Figure
-from engine.report.summary import write_whole
 from engine.store import is_run
 
 DEFAULTS = {"name": "", "runs": "", "results": "bench/results/analyses", "to": "docs"}

@@ -19,7 +19,7 @@ from bench.experiments.figures import pictures
 from bench.experiments.table import TABLE, Experiment, read_table
 from bench.options import read_options
 from engine.core import Direction, UserError
-from engine.report.summary import write_whole
+from engine.durable import write_whole
 
 DEFAULTS = {"results": "bench/results/experiments", "to": "docs", "table": str(TABLE)}
 IMAGES = "images/experiments"

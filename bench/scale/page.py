@@ -17,7 +17,7 @@ from typing import Any
 import vl_convert
 
 from bench.options import read_options
-from engine.report.summary import write_whole
+from engine.durable import write_whole
 
 DEFAULTS = {"results": "bench/results", "to": "docs"}
 IMAGES = "images/scale"

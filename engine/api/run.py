@@ -45,9 +45,11 @@ from engine.store import (
     Event,
     EventLog,
     RunHistory,
+    check_place,
     check_server,
     create_run,
     replay,
+    warn_of_network,
 )
 from engine.timeline import TIMELINE, Timeline
 
@@ -130,6 +132,9 @@ class Run:
         folder = Path(settings.runs) / (settings.name or default_name(settings))
         if folder.exists():
             raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
+        check_place(folder)
+        if settings.store is None:
+            warn_of_network(folder)
         is_value = problem is not None
         if problem is None:
             problem = read_problem(settings)
@@ -179,6 +184,8 @@ class Run:
         folder = Path(folder)
         settings = config.load_run(folder)
         problem = problem or read_problem(settings)
+        if settings.store is None:
+            warn_of_network(folder)
         with EventLog(folder) as log:
             run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)
             if run.history.sessions[0].fingerprint != problem.fingerprint:

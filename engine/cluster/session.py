@@ -16,6 +16,7 @@ from engine.cluster.learning.shared_update import shared_updates_of
 from engine.cluster.on_ray import open_ray
 from engine.cluster.places import island_folder
 from engine.core import Direction, Problem, UserError
+from engine.durable import write_whole
 from engine.interrupt import interruptible
 from engine.parts import read_problem
 from engine.report.summary import learned
@@ -138,9 +139,10 @@ def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
     steps = shared_updates_of({number: each.updates for number, each in histories.items()})
     training = learned(settings, [each.update for each in steps])
     summary = {**summarised(histories, problem), "learning": training}
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    text = json.dumps(summary, indent=2, allow_nan=False)
+    write_whole(folder / "summary.json", f"{text}\n")
     best = histories[summary["best_island"]]
-    (folder / "best.py").write_text(best.program_of(summary["best_candidate"]))
+    write_whole(folder / "best.py", best.program_of(summary["best_candidate"]))
     if training is not None:
         print(
             f"Learning ({training['method']}, {training['adapter']}): {training['updates']} steps "

@@ -37,6 +37,7 @@ RESULT_BYTES = 6 * (STDOUT_BYTES + 2 * OTHER_BYTES) + 1024
 _REQUEST = struct.Struct("@II")  # as in native/protocol.hpp
 _REPLY = struct.Struct("@IiQIId")  # and the seconds of one process
 _LOOK_SECONDS = 0.02  # how often memory and processes are counted
+_LONGEST_WAKEUP = 1.0  # seconds; who is woken later than that stood still
 _CHUNK = 1 << 16
 
 
@@ -207,8 +208,8 @@ class Attendant:
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError), os.fdopen(self._program, "wb") as pipe:
             pipe.write(program)
-        ended = self._watch(began + self._seconds)
-        seconds = time.monotonic() - began
+        ended, stood = self._watch(began + self._seconds)
+        seconds = time.monotonic() - began - stood
         end = self._box.close()
         Box.hurry(False)
         tails = (self._stdout, self._stderr, self._printed)
@@ -229,8 +230,14 @@ class Attendant:
         reply = _REPLY.pack(ended.value, code, end.peak_bytes, 1, 0, seconds)
         return reply, Seen(stdout=stdout, stderr=stderr, program=printed, candidate=end.candidate)
 
-    def _watch(self, deadline: float) -> Ended:
-        """Take in what is printed until the judge ends, or has to be ended."""
+    def _watch(self, deadline: float) -> tuple[Ended, float]:
+        """Take in what is printed until the judge ends, or has to be ended.
+
+        Returns:
+            How it ended, and the seconds in which this process stood still, and most likely all of
+            the box with it (``native/standstill.hpp``): they do not count.
+        """
+        stood = 0.0
         poll = select.poll()
         tails = {tail.reading: tail for tail in (self._stdout, self._stderr, self._printed)}
         for descriptor in (*tails, self._box.over):
@@ -238,16 +245,21 @@ class Attendant:
         look = time.monotonic() + _LOOK_SECONDS
         while True:
             now = time.monotonic()
-            if now >= deadline:
-                return Ended.DEADLINE
+            if now >= deadline + stood:
+                return Ended.DEADLINE, stood
             if now >= look:
                 if (excess := self._excess()) is not None:
-                    return excess
-                look = time.monotonic() + _LOOK_SECONDS
-            wait = 1000 * (min(deadline, look) - now)
-            for descriptor, _ in poll.poll(max(0, wait)):
+                    return excess, stood
+                now = time.monotonic()
+                look = now + _LOOK_SECONDS
+            wait = max(0.0, min(deadline + stood, look) - now)
+            ready = poll.poll(1000 * wait)
+            took = time.monotonic() - now
+            if took > wait + _LONGEST_WAKEUP:
+                stood += took - wait
+            for descriptor, _ in ready:
                 if descriptor == self._box.over:
-                    return Ended.EXITED
+                    return Ended.EXITED, stood
                 if not tails[descriptor].take():
                     poll.unregister(descriptor)
 

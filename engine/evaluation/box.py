@@ -27,7 +27,7 @@ from engine.core.bundle import files_of
 from engine.evaluation import _native
 from engine.evaluation._native import Role
 from engine.evaluation.attendant import CHANNEL, READY, Attendant
-from engine.evaluation.server import ServerSetup, read_setup
+from engine.evaluation.server import ServerSetup, die_first, read_setup
 from engine.evaluation.zygote import begin, readable_paths, warm_up
 
 SCRATCH = Path("/tmp")
@@ -64,6 +64,7 @@ class Setup(ServerSetup):
 def main() -> None:
     """Serve programs until the connection ends; in a process of a box, be what it is for."""
     setup = Setup(**read_setup())
+    die_first()
     judge = Judge(**{**setup.judge, "kind": JudgeKind(setup.judge["kind"])})
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=signal.SIGKILL)

@@ -29,6 +29,7 @@ class JudgeLane(Lane):
         judge: Judge,
         folder: Path,
         deliver: Callable[[int, Evaluation], None],
+        fail: Callable[[str], None],
     ) -> None:
         """Make a lane without a box server.
 
@@ -37,8 +38,9 @@ class JudgeLane(Lane):
             judge: the problem's.
             folder: where its servers run, and beside which their log lies.
             deliver: takes a task's ticket and the verdict.
+            fail: told why there is no process to be had.
         """
-        super().__init__(deliver)
+        super().__init__(deliver, fail)
         self._problem = problem
         self._judge = judge
         self._folder = folder

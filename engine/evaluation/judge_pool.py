@@ -21,7 +21,7 @@ class JudgePool(EvaluatorPool):
         assert problem.judge is not None
         lanes: list[Lane] = []
         for folder in lane_folders(workers, resources):
-            lanes.append(JudgeLane(problem, problem.judge, folder, self._deliver))
+            lanes.append(JudgeLane(problem, problem.judge, folder, self._deliver, self._fail))
             resources.callback(lanes[-1].close)
         return lanes
 

@@ -18,17 +18,30 @@ from engine.evaluation._native import Observation, Outcome
 from engine.evaluation.server import NotStarted, Server
 from engine.evaluation.verdict import crashed
 
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each new attempt to start a process in place of one that was lost.
+
+What it lacks may be there again by then: memory, descriptors, processes, room on the disk."""
 _log = logging.getLogger(__name__)
 
 
 class Lane(abc.ABC):
     """Keeps one process alive. All methods but `stop` and `wait_walls` belong to one thread."""
 
-    def __init__(self, deliver: Callable[[int, Evaluation], None]) -> None:
-        """Make a lane without a process; ``deliver`` takes a task's ticket and the verdict."""
+    def __init__(
+        self, deliver: Callable[[int, Evaluation], None], fail: Callable[[str], None]
+    ) -> None:
+        """Make a lane without a process.
+
+        Args:
+            deliver: takes a task's ticket and the verdict.
+            fail: told why there is no process to be had, and so no verdict on a task.
+        """
         self._deliver = deliver
+        self._fail = fail
+        self._refusal = ""  # why there is no process to be had
         self._lock = threading.Lock()
-        self._stopped = False
+        self._stopping = threading.Event()
         self._server: Server | None = None
         self._first: Future[Mapping[str, str]] = Future()  # the walls that the first one lacks
         self.record: Callable[[float], None] = lambda seconds: None
@@ -39,32 +52,42 @@ class Lane(abc.ABC):
     def connect(self) -> int:
         """Return the descriptor of a socket to a warm process, starting one if there is none.
 
+        Where there was one before, a failure is tried again after a while.
+
         Raises:
             NotStarted: there is none to be had; the text says why.
         """
-        if self._server is not None:
-            return self._server.socket.fileno()
-        try:
-            with self._lock:
-                if self._stopped:
-                    raise NotStarted("it was closed")
-                server = self._server = self._start()
-            missing = server.wait_ready()
-            self._begin(server)
-            if not self._first.done():
-                self._first.set_result(missing)
-            if self.strict and missing:
-                raise NotStarted(f"its sandbox lacks a wall, {', '.join(missing)}")
-        except Exception as error:  # whoever waits for the first one must get an answer
-            self.drop()
-            why = "it was closed" if self._stopped else f"a sandbox did not start: {error}"
-            refusal = NotStarted(f"evaluator: {why}")
-            if not self._stopped:
-                _log.warning("%s", refusal)
-            if not self._first.done():
-                self._first.set_exception(refusal)
-            raise refusal from error
-        return server.socket.fileno()
+        pauses = iter(_PAUSES if self._first.done() and not self._first.exception() else ())
+        while self._server is None:
+            try:
+                self._start_one()
+            except Exception as error:  # whoever waits for the first one must get an answer
+                self.drop()
+                closed = self._stopping.is_set()
+                why = "it was closed" if closed else f"a sandbox did not start: {error}"
+                refusal = NotStarted(f"evaluator: {why}")
+                if not closed:
+                    _log.warning("%s", refusal)
+                if not self._first.done():
+                    self._first.set_exception(refusal)
+                if (pause := next(pauses, None)) is None or self._stopping.wait(pause):
+                    self._refusal = str(refusal)
+                    raise refusal from error
+        return self._server.socket.fileno()
+
+    def _start_one(self) -> None:
+        """Start a process and wait until it is warm."""
+        with self._lock:
+            if self._stopping.is_set():
+                raise NotStarted("it was closed")
+            server = self._server = self._start()
+        missing = server.wait_ready()
+        self._begin(server)
+        if not self._first.done():
+            self._first.set_result(missing)
+        if self.strict and missing:
+            raise NotStarted(f"its sandbox lacks a wall, {', '.join(missing)}")
+        self._refusal = ""
 
     def drop(self) -> None:
         """Give the process up, if there is one."""
@@ -75,7 +98,10 @@ class Lane(abc.ABC):
             self._server = None
 
     def judge(self, ticket: int, stage: int, observation: Observation) -> None:
-        """Deliver the verdict on one program; always delivers one."""
+        """Deliver the verdict on one program; where there was no process for it, say that."""
+        if observation.outcome is Outcome.LOST and self._refusal and not self._stopping.is_set():
+            self._fail(self._refusal)
+            return
         began = time.perf_counter()
         try:
             evaluation = self._evaluation(stage, observation)
@@ -96,7 +122,7 @@ class Lane(abc.ABC):
     def stop(self) -> None:
         """Kill the process for good, from any thread."""
         with self._lock:
-            self._stopped = True
+            self._stopping.set()
             if self._server is not None:
                 self._server.kill()
 
@@ -124,6 +150,6 @@ class Lane(abc.ABC):
         if observation.outcome is not Outcome.LOST:
             return self._verdict(stage, observation)
         reason = observation.output.decode(errors="replace")
-        if self._stopped:
+        if self._stopping.is_set():
             reason = "evaluator: it was closed"
         return crashed(reason or "its sandbox was lost twice")

@@ -22,6 +22,7 @@ from engine.core import Evaluation, Problem, UserError
 from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
+from engine.evaluation.descriptors import allow_descriptors
 from engine.evaluation.lane import Lane
 from engine.evaluation.server import NotStarted
 from engine.evaluation.verdict import groups
@@ -43,10 +44,17 @@ _log = logging.getLogger(__name__)
 
 
 def lane_folders(workers: int, resources: ExitStack) -> list[Path]:
-    """Return an empty folder for each lane; ``resources`` removes them."""
-    parent = Path(tempfile.gettempdir())
-    remove_stale(parent, _SCRATCH)  # of processes that were killed
-    scratch, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
+    """Return an empty folder for each lane; ``resources`` removes them.
+
+    Raises:
+        UserError: the folder for temporary files can't be written.
+    """
+    try:
+        parent = Path(tempfile.gettempdir())
+        remove_stale(parent, _SCRATCH)  # of processes that were killed
+        scratch, lock = make_scratch(parent, f"{_SCRATCH}{secrets.token_hex(8)}")
+    except OSError as error:
+        raise UserError(f"no temporary folder: {error}; make room, or set TMPDIR") from error
     resources.callback(os.close, lock)
     resources.callback(shutil.rmtree, scratch, ignore_errors=True)
     folders = [scratch / f"worker-{index}" for index in range(workers)]
@@ -95,12 +103,14 @@ class EvaluatorPool:
         except (TypeError, ValueError) as error:
             where = place_of_function(problem.folder / "evaluator.py", "cases")
             raise UserError(f"{where}: {error}; mend its contract") from error
+        allow_descriptors()
         self._idle = idle
         self._seconds = problem.limits.seconds * (IDLE_PATIENCE if idle else 1)
         self._change = threading.Condition()
         self._tickets = itertools.count()
         self._awaited: dict[int, str] = {}  # candidates by their tickets
         self._finished: list[tuple[str, Evaluation]] = []
+        self._failure = ""  # why an evaluator can't go on
         self._announce: Callable[[], object] = lambda: None
         self._stages = len(problem.stages)
         with ExitStack() as resources:
@@ -131,7 +141,7 @@ class EvaluatorPool:
         for folder in lane_folders(workers, resources):
             lanes.append(
                 ZygoteLane(
-                    *(problem, inputs, folder, warmth, self._deliver),
+                    *(problem, inputs, folder, warmth, self._deliver, self._fail),
                     seconds=self._seconds,
                     idle=self._idle,
                 )
@@ -212,13 +222,21 @@ class EvaluatorPool:
 
         Waits up to ``timeout`` seconds (None: for ever) for the first one; returns an empty list
         at once when nothing is in flight, or when the pool is closed.
+
+        Raises:
+            UserError: an evaluator was lost and none can be started in its place, so that a program
+                gets no verdict. The verdicts that are in come first.
         """
         with self._change:
-            self._change.wait_for(
-                lambda: self._finished or not self._awaited or self._workers is None, timeout
-            )
+            self._change.wait_for(self._has_news, timeout)
             finished, self._finished = self._finished, []
+            if self._failure and not finished:
+                raise UserError(f"{self._failure}; mend that, and start again or resume the run")
             return finished
+
+    def _has_news(self) -> bool:
+        is_over = not self._awaited or self._workers is None
+        return bool(self._finished or self._failure) or is_over
 
     def close(self) -> None:
         """Kill every process, join every thread, drop what was not finished; idempotent."""
@@ -240,6 +258,12 @@ class EvaluatorPool:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def _fail(self, reason: str) -> None:
+        with self._change:
+            self._failure = reason
+            self._change.notify_all()
+        self._announce()
 
     def _deliver(self, ticket: int, evaluation: Evaluation) -> None:
         with self._change:

@@ -69,6 +69,16 @@ def give_way() -> None:
         Path("/proc/self/autogroup").write_text("19")
 
 
+def die_first() -> None:
+    """Have the kernel end this process and its children, where memory runs out, before all others.
+
+    A candidate that is killed costs one verdict, a zygote a second or two, and the run itself the
+    model that it has loaded.
+    """
+    with contextlib.suppress(OSError):  # the kernel keeps no such score
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 class Server:
     """The process. It ends with the thread that made it, and shares that thread's core."""
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from engine.evaluation import _native
 from engine.evaluation.program import run_child
-from engine.evaluation.server import ServerSetup, give_way, read_setup
+from engine.evaluation.server import ServerSetup, die_first, give_way, read_setup
 from engine.evaluation.wire import decode_cases, read_input
 
 _OURS = ("engine", "evaluators", "kernels")
@@ -69,6 +69,7 @@ class Setup(ServerSetup):
 def main() -> None:
     """Serve programs until the connection ends; in a forked child, run one instead."""
     setup = Setup(**read_setup())
+    die_first()
     _native.gather_arenas()  # now: what is imported from here on stays for good
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=9)

@@ -30,6 +30,7 @@ class ZygoteLane(Lane):
         folder: Path,
         warmth: Warmth,
         deliver: Callable[[int, Evaluation], None],
+        fail: Callable[[str], None],
         *,
         seconds: float,
         idle: bool = False,
@@ -42,11 +43,12 @@ class ZygoteLane(Lane):
             folder: where its zygotes run, and beside which their log lies.
             warmth: what they make ready.
             deliver: takes a task's ticket and the verdict.
+            fail: told why there is no process to be had.
             seconds: wall seconds for a program's evaluation.
             idle: whether programs run only when nothing else wants their core. Then the problem's
                 seconds are those of the core, and each process of a program has them.
         """
-        super().__init__(deliver)
+        super().__init__(deliver, fail)
         self._problem = problem
         self._folder = folder
         every = [group for stage in problem.stages for group in groups(problem, stage)]

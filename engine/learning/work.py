@@ -1,7 +1,6 @@
 """What a trainer's process does, wherever it is: it makes a trainer, and steps with it."""
 
 import dataclasses
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.durable import make_folders, put_in_place
 from engine.learning.job import Done, Job, Setup
 from engine.learning.step import Step
 
@@ -50,7 +50,7 @@ def make_step(trainer: "Trainer", job: Job) -> Step:
 
 @contextmanager
 def new_checkpoint(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that stands at ``folder``, on the disk, once the block has ended well.
+    """Yield an empty folder that stands at ``folder``, on disk, once the block has ended well.
 
     If it ends otherwise, nothing is left of it. What a session that died before it was recorded
     left there is removed.
@@ -58,23 +58,11 @@ def new_checkpoint(folder: Path) -> Iterator[Path]:
     partial = folder.with_name(f".{folder.name}")
     for each in (partial, folder):
         shutil.rmtree(each, ignore_errors=True)
-    partial.mkdir(parents=True)
+    make_folders(folder.parent)
+    partial.mkdir()
     try:
         yield partial
-        # The step is recorded next, and a power loss may not leave that with an empty file.
-        for each in (*partial.iterdir(), partial):
-            _sync(each)
-        partial.rename(folder)
-        _sync(folder.parent)
+        put_in_place(partial, folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-
-
-def _sync(path: Path) -> None:
-    """Have a file or a folder on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -29,9 +29,9 @@ from pathlib import Path
 
 from engine.arguments import Arguments, execute
 from engine.core import UserError
+from engine.durable import write_whole
 from engine.report.analysis import ANALYSES, RunRecord, read_runs
 from engine.report.files import write_data, write_images, write_page
-from engine.report.summary import write_whole
 
 _TOP = 5
 _FOLDERS = ("images", "data")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core import UserError
+from engine.durable import write_whole
 from engine.problem import read_aims
 from engine.report.analysis import RunRecord
-from engine.report.summary import write_whole
 from engine.report.tables import TABLES, grouped_runs
 
 if TYPE_CHECKING:

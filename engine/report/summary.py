@@ -4,7 +4,6 @@ Covers: the figures that follow from a run's recorded history. Nothing is estima
 vLLM counted them, seconds as they were measured.
 """
 
-import contextlib
 import dataclasses
 import json
 import statistics
@@ -15,6 +14,7 @@ from typing import Any
 from engine.budget import Account, Limit
 from engine.core import INITIAL, Novelty, Problem, Update, UserError
 from engine.core.bundle import files_of, is_bundle
+from engine.durable import write_whole
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
 from engine.store import RunHistory
@@ -22,7 +22,6 @@ from engine.timeline import TIMELINE
 
 PROBE = "probe.json"
 """Name of the file in a run's folder that ``engine.probe`` writes."""
-_MOST_OF_NAME = 32  # characters of a name; with more, a temporary one could be too long
 
 
 def summarise(*, settings: RunSettings, problem: Problem, history: RunHistory) -> dict[str, Any]:
@@ -239,22 +238,3 @@ def write_program(folder: Path, program: str) -> None:
         except OSError as error:
             raise UserError(f"{path.parent} can't be made: {error.strerror}") from error
         write_whole(path, text)
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file in one step: at ``path`` is either the old file or the whole new one.
-
-    Text is written as UTF-8.
-
-    Raises:
-        UserError: it can't be written; the message names it.
-    """
-    partial = path.with_name(f".{path.name[:_MOST_OF_NAME]}.partial")
-    try:
-        partial.write_bytes(content.encode() if isinstance(content, str) else content)
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path} can't be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):  # nor could it be made then
-            partial.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """What a run shows while it goes on, and when it ends.
 
 Covers: a live panel where standard output is a terminal, and a plain line now and then where it is
-not. Reads the run's history and changes nothing.
+not. Reads the run's history and changes nothing. A run does not end for an output that nobody
+takes: it goes on without.
 """
 
 import time
@@ -23,10 +24,19 @@ from engine.core.bundle import files_of, is_bundle
 from engine.settings import RunSettings
 from engine.store import RunHistory
 from engine.syntax.plain import language_of
+from engine.terminal import going_on_without
 
 _SECONDS_BETWEEN_PANELS = 0.25
 _SECONDS_BETWEEN_LINES = 10.0
 _DIGITS = 3  # in which a best score differs from the last line's for a line before its time
+
+
+class _Output(Console):
+    """Standard output; a reader that has gone is an error like any other."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise it again, and do not end the process as rich does."""
+        raise
 
 
 class Display:
@@ -36,7 +46,7 @@ class Display:
         self._history = history
         self._learns = settings.learning.method != "none"
         self._title = title
-        self._console = Console()
+        self._console = _Output()
         self._live = Live(console=self._console, auto_refresh=False)
         self._began = time.monotonic()
         self._account = Account(settings.budget, history)
@@ -45,15 +55,17 @@ class Display:
         self._best = ""
 
     def __enter__(self) -> Callable[[], None]:
-        if self._console.is_terminal:
-            self._live.start()
-        else:
-            self._print(self._title)
+        with going_on_without():
+            if self._console.is_terminal:
+                self._live.start()
+            else:
+                self._print(self._title)
         return self.update
 
     def __exit__(self, *error: object) -> None:
-        self._show()
-        self._live.stop()
+        with going_on_without():
+            self._show()
+            self._live.stop()
 
     def update(self) -> None:
         """Show the history as it stands, unless that was a moment ago and the best is as good."""
@@ -64,7 +76,8 @@ class Display:
             is_due = best != self._best or waited >= _SECONDS_BETWEEN_LINES
         if is_due:
             self._shown, self._best = time.monotonic(), best
-            self._show()
+            with going_on_without():
+                self._show()
 
     def _show(self) -> None:
         figures = self._figures()
@@ -130,7 +143,7 @@ class Display:
 
 def print_result(*, folder: Path, summary: Mapping[str, Any], program: str) -> None:
     """Print the best program, its score and the best known one, the hit rate, and the folder."""
-    console = Console()
+    console = _Output()
     made_by = (
         "" if summary["best_made_by"] in ("model", "given") else f", a {summary['best_made_by']}"
     )

@@ -1,6 +1,7 @@
 """Store: one event log per run; everything else about a run is rebuilt from it."""
 
 from engine.core.events import Call, Child, Event, Fill, GivenUp, Hint, Seed, Session, Verdict
+from engine.store.disk import check_place, warn_of_network
 from engine.store.folder import create_run, whole_folder
 from engine.store.guidance import GuidanceRecord, TriedGuidance
 from engine.store.history import RunHistory, follow, replay

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.core import Event, UserError
+from engine.durable import make_folders, put_in_place
 from engine.store.log import first_rows
 from engine.store.places import new_database
 
 
 @contextmanager
 def whole_folder(folder: Path, *, advice: str) -> Iterator[Path]:
-    """Yield a folder that stands at ``folder``, in one step, once the block has ended well.
+    """Yield a folder that stands at ``folder``, in one step and on disk, once the block ended well.
 
     Its parents are made. If the block ends otherwise, nothing is left of it.
 
@@ -26,14 +27,14 @@ def whole_folder(folder: Path, *, advice: str) -> Iterator[Path]:
         UserError: it can't be written; ``advice`` says what to do about its parent.
     """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(folder.parent)
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
         raise UserError(f"{folder.parent} can't be written: {error}; {advice}") from error
     try:
         partial.chmod(0o755)
         yield partial
-        partial.rename(folder)
+        put_in_place(partial, folder)
     except OSError as error:
         raise UserError(f"{folder} can't be made: {error}") from error
     finally:

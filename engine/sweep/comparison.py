@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.durable import write_whole
 from engine.report.analysis.figures import Table
-from engine.report.summary import write_whole
 from engine.sweep.plan import Planned, Sweep
 
 _SEED = "seed"

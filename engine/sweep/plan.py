@@ -17,7 +17,7 @@ import yaml
 
 from engine import config
 from engine.core import UserError
-from engine.report.summary import write_whole
+from engine.durable import write_whole
 from engine.settings import RunSettings, settings_of
 
 _FILE = "sweep.yaml"

@@ -52,7 +52,7 @@ def run_all(sweep: Sweep) -> int:
             process.terminate()
 
     groups = grouped(left)
-    with handled(hear, signal.SIGINT, signal.SIGTERM):
+    with handled(hear, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         while groups and not told:
             group = groups.pop(0)
             reading, writing = os.pipe()

@@ -255,19 +255,21 @@ def test_workers_do_not_load_the_model_stack(pool: EvaluatorPool, quick: Problem
     assert evaluation.artifacts["stdout"] == "set()\n"
 
 
-def test_a_worker_that_cannot_start_gives_a_verdict(
+def test_a_worker_that_cannot_start_is_an_error_and_no_verdict(
     double: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with EvaluatorPool(problem=double, workers=1) as pool:
-        evaluation = evaluate(pool, double.initial_program)
-    assert evaluation.failure is Failure.CRASH
-    assert evaluation.message.startswith("evaluator: a sandbox did not start")
+    with (
+        EvaluatorPool(problem=double, workers=1) as pool,
+        pytest.raises(UserError, match=r"^evaluator: a sandbox did not start"),
+    ):
+        evaluate(pool, double.initial_program)
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    with EvaluatorPool(problem=double, workers=1) as pool:
-        evaluation = evaluate(pool, double.initial_program)
-    assert evaluation.message.startswith("evaluator: a sandbox did not start: ")
-    assert "/no/such/python" in evaluation.message
+    with (
+        EvaluatorPool(problem=double, workers=1) as pool,
+        pytest.raises(UserError, match=r"^evaluator: a sandbox did not start: .*/no/such/python"),
+    ):
+        evaluate(pool, double.initial_program)
 
 
 def test_a_pool_needs_a_worker(double: Problem) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,8 @@ from hostile import ENDLESS, SLOW, collect
 from processes import command, descendants, eventually, zygotes
 from verdicts import evaluate
 
-from engine.core import Failure, Problem
-from engine.evaluation import EvaluatorPool
+from engine.core import Failure, Problem, UserError
+from engine.evaluation import EvaluatorPool, lane
 
 PARENT = """
 import os
@@ -64,6 +65,10 @@ def pool(double: Problem) -> Iterator[EvaluatorPool]:
 
 @pytest.fixture
 def zygote(pool: EvaluatorPool) -> int:
+    return zygote_of(pool)
+
+
+def zygote_of(pool: EvaluatorPool) -> int:
     """The zygote of the pool's one worker, warm."""
     return int(evaluate(pool, PARENT).artifacts["stdout"].split()[0])
 
@@ -102,6 +107,49 @@ def test_a_program_whose_zygote_is_lost_twice_is_given_up(
     assert (name, evaluation.failure) == ("endless", Failure.CRASH)
     assert evaluation.message == "its sandbox was lost twice"
     assert evaluate(pool, double.initial_program).score == 1.0
+
+
+def test_where_no_zygote_can_be_started_a_program_waits_for_one(
+    double: Problem, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with EvaluatorPool(problem=double, workers=1) as pool:
+        zygote = zygote_of(pool)
+        monkeypatch.setattr(sys, "executable", "/no/such/python")  # as one that has no room
+        os.kill(zygote, signal.SIGKILL)
+        pool.submit(candidate_id="waits", program=double.initial_program)
+        assert pool.completed(timeout=1.0) == []
+        assert "a sandbox did not start: " in caplog.text
+        monkeypatch.undo()
+        ((name, evaluation),) = pool.completed(timeout=60)
+        assert (name, evaluation.score) == ("waits", 1.0)
+
+
+def test_where_no_zygote_is_to_be_had_there_is_no_verdict(
+    double: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "_PAUSES", (0.01,))
+    with EvaluatorPool(problem=double, workers=1) as pool:
+        zygote = zygote_of(pool)
+        monkeypatch.setattr(sys, "executable", "/no/such/python")
+        os.kill(zygote, signal.SIGKILL)
+        pool.submit(candidate_id="lost", program=double.initial_program)
+        with pytest.raises(UserError, match=r"a sandbox did not start: .*/no/such/python.*resume"):
+            pool.completed(timeout=60)
+        assert pool.in_flight == 1
+
+
+def test_where_memory_runs_out_a_candidate_ends_before_the_run(
+    pool: EvaluatorPool, zygote: int
+) -> None:
+    pool.submit(candidate_id="slow", program=SLOW)
+    scores = [score_of(each) for each in (zygote, child_at_work(zygote))]
+    assert collect(pool) == {"slow": 1.0}
+    assert scores == [1000, 1000] and score_of(os.getpid()) < 1000
+
+
+def score_of(pid: int) -> int:
+    """How early the kernel ends a process where memory runs out, beyond what it uses."""
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
 
 
 def test_a_child_killed_from_outside_is_a_crash(pool: EvaluatorPool, zygote: int) -> None:

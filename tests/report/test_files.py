@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.core import UserError
-from engine.report.summary import write_whole
+from engine.durable import write_whole
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from engine.core import Evaluation
+from engine.core import Evaluation, UserError
 from engine.evaluation import Evaluators
 from engine.timeline import Timeline
 
@@ -144,7 +145,8 @@ class SpreadEvaluators:
         return bool(self._waiting) or any(each.out for each in self._places)
 
     def _ring(self) -> None:
-        self._take_local()
+        with suppress(UserError):  # `completed` raises it again, where somebody can do something
+            self._take_local()
 
     def _take_local(self) -> None:
         here = self._places[0]
