@@ -5,21 +5,34 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from faults import Fate, Kind
 from sqlalchemy import Engine, event
 
 Send = Callable[[object], None]
+_GONE = 60.0  # seconds after which a process that was to end has not
 
 
 def dies_here() -> NoReturn:
     """End this process as ``kill -9`` does."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("the process lives on")
+
+
+def are_gone(processes: Sequence[int]) -> bool:
+    """Wait until none of some processes is there; return whether that came to be."""
+    deadline = time.perf_counter() + _GONE
+    while any(Path(f"/proc/{each}").exists() for each in processes):
+        if time.perf_counter() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def in_a_process(work: Callable[[Send], None], *, take: Callable[[Any], None]) -> bool:

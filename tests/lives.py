@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 from chance_model import OPERATORS, Asked, Doubtful, Model, StepError
-from dying import Send, dies_here, in_a_process, of_the_disk
+from dying import Send, are_gone, dies_here, in_a_process, of_the_disk
 from faults import KILLS, Fate, Fault, Kind
 from inline import Inline
 from late_pool import LatePool
@@ -111,6 +111,7 @@ class Living:
     session: int = 0
     asked: list[Asked] = field(default_factory=list)
     submitted: list[Submission] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
     steps: int = 0
     floor: int = 0
     state: RunState | None = None
@@ -128,6 +129,11 @@ class Living:
         self.submitted.append(noted)
         self.send(noted)
 
+    def note_process(self, process: int) -> None:
+        """Note a process that is to end with the session that started it."""
+        self.processes.append(process)
+        self.send(process)
+
     def go_through(self) -> None:
         """Live through all sessions."""
         while True:
@@ -137,6 +143,7 @@ class Living:
                     return
             elif in_a_process(self._live_elsewhere, take=self._take):
                 self.fate.end_all()  # the budget came before the death
+            assert are_gone(self.processes)
             self.session += 1
 
     def _live_elsewhere(self, send: Send) -> None:
@@ -151,6 +158,8 @@ class Living:
             self.asked.append(value)
         elif isinstance(value, Submission):
             self.submitted.append(value)
+        elif isinstance(value, int):
+            self.processes.append(value)
         else:
             self.fate.pass_over()
 

@@ -6,6 +6,7 @@ Each test lives through ten schedules (``lives.py``) and checks the one list of 
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -13,14 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from faults import Fault, Kind, cut_down
+from faults import Fault, Kind, cut_down, drawn_faults
 from invariants import (
     INVARIANTS,
     Held,
     nothing_is_left_behind,
     the_model_does_one_thing_at_a_time,
 )
-from lives import Life, live
+from lives import Life, OpenPool, late_pool, live
+from mortal_pool import mortal_pool, numbers
 from schedules import Schedule, drawn, small_problem
 
 from engine import config
@@ -32,6 +34,8 @@ from engine.steering import steering
 
 BLOCKS, IN_A_BLOCK, QUICK = 100, 10, 15
 """Schedules, ten a test; the first tests are the quick ones."""
+REAL = 20
+"""Schedules with the real evaluators."""
 _TRIES = 3
 """Times that a shorter list of faults may go well before it counts as one that does: which thread
 is first is up to the machine."""
@@ -76,11 +80,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steering, "_SECONDS_BETWEEN_LOOKS", 0.0)
 
 
-def checked(schedule: Schedule, problem: Problem, folder: Path) -> Life:
+def checked(
+    schedule: Schedule, problem: Problem, folder: Path, *, open_pool: OpenPool = late_pool
+) -> Life:
     """Live through a schedule, and check all that holds of it."""
     temporary = Path(tempfile.gettempdir())
     before = Held.now(temporary)
-    life = live(schedule, problem, folder)
+    life = live(schedule, problem, folder, open_pool=open_pool)
     nothing_is_left_behind(before, Held.now(temporary), folder)
     the_model_does_one_thing_at_a_time(folder)
     for invariant in INVARIANTS:
@@ -128,6 +134,16 @@ def test_each_schedule_leaves_a_log_that_adds_up(
             cut = least(schedule, problem, in_memory / "cut down")
             pytest.fail(f"schedule {seed}: {error!r}\nof {schedule.faults}\ncut down to {cut}")
         count(totals, schedule, life)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(REAL))
+def test_schedules_with_the_real_evaluators_leave_no_process(
+    defaults: RunSettings, seed: int, tmp_path: Path
+) -> None:
+    faults = drawn_faults(random.Random(f"real evaluators {seed}"))
+    schedule = replace(drawn(seed, defaults), stages=1, faults=faults)
+    checked(schedule, numbers(), tmp_path / "run", open_pool=mortal_pool)
 
 
 def test_a_run_that_forgets_is_found_and_its_faults_are_cut_down(
