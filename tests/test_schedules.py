@@ -26,11 +26,11 @@ from mortal_pool import mortal_pool, numbers
 from schedules import Schedule, drawn, small_problem
 
 from engine import config
-from engine.core import Failure, Problem
-from engine.loop import Loop
+from engine.core import Failure, Problem, UserError
 from engine.pipeline import back_pressure
 from engine.settings import RunSettings
 from engine.steering import steering
+from engine.store import EventLog
 
 BLOCKS, IN_A_BLOCK, QUICK = 100, 10, 15
 """Schedules, ten a test; the first tests are the quick ones."""
@@ -146,19 +146,28 @@ def test_schedules_with_the_real_evaluators_leave_no_process(
     checked(schedule, numbers(), tmp_path / "run", open_pool=mortal_pool)
 
 
-def test_a_run_that_forgets_is_found_and_its_faults_are_cut_down(
+def test_what_a_full_disk_leaves_open_is_found_and_its_faults_are_cut_down(
     defaults: RunSettings, problem: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A loop that does not take up what had no verdict: an end and a resume are all it takes."""
-    monkeypatch.setattr(Loop, "begin", lambda loop: None)
+    """Shows that the schedules can fail: a log that keeps its lock where it can't be written."""
+    commit = EventLog.commit
+
+    def keeping_the_lock(log: EventLog) -> None:
+        try:
+            commit(log)
+        except UserError:
+            log._lock = -1  # so that closing does not let go of it
+            raise
+
+    monkeypatch.setattr(EventLog, "commit", keeping_the_lock)
     faults = (
-        *(Fault(kind=Kind.LATE), Fault(kind=Kind.HINT, after=1), Fault(kind=Kind.JUMP, after=2)),
-        *(Fault(kind=Kind.NEVER, after=2), Fault(kind=Kind.ABORT, after=2)),
+        *(Fault(kind=Kind.LATE), Fault(kind=Kind.HINT, after=1), Fault(kind=Kind.STOP, after=6)),
+        *(Fault(kind=Kind.FULL, after=4), Fault(kind=Kind.ABORT, after=2)),
     )
     schedule = replace(drawn(4, defaults), faults=faults)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, UserError)):
         checked(schedule, problem, tmp_path / "whole")
-    assert [each.kind for each in least(schedule, problem, tmp_path / "cut")] == [Kind.NEVER]
+    assert least(schedule, problem, tmp_path / "cut") == (Fault(kind=Kind.FULL),)
 
 
 def count(totals: Counter[str], schedule: Schedule, life: Life) -> None:
