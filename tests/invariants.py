@@ -138,7 +138,8 @@ def nothing_is_left_behind(before: Held, after: Held, folder: Path) -> None:
     assert after.shared <= before.shared
     assert after.temporary <= before.temporary
     left = {str(path.relative_to(folder)) for path in folder.rglob("*")}
-    assert left - {"steering"} == {"config.yaml", "run.db", "run.lock", TIMELINE}
+    results = {"config.yaml", "run.db", "run.lock", TIMELINE}
+    assert left - {"steering"} == results, left ^ results
 
 
 def the_model_does_one_thing_at_a_time(folder: Path) -> None:

@@ -164,7 +164,7 @@ class Living:
             self.fate.pass_over()
 
     def _live_a_session(self) -> bool:
-        """Live through one session; return whether it ended with the budget."""
+        """Live through one session; return whether nothing but the budget has ended it."""
         with EventLog(self.folder, session=self.session) as log, of_the_disk(self.fate):
             model = Model(
                 context=self.schedule.context,
@@ -187,7 +187,7 @@ class Living:
             except UserError as error:
                 assert self.fate.last is Kind.FULL and "is the disk full?" in str(error)
             else:
-                return not recorder.is_stopped()
+                return self.fate.last is None
             finally:
                 self.steps += model.steps
         return False
