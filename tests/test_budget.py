@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from command import read_summary, run
-from schedules import Life, Schedule, drawn, live, small_problem
+from faults import Fault, Kind
+from lives import Life, live
+from schedules import Schedule, drawn, small_problem
 
 from engine import config
 from engine.budget import Account, Limit, cost, ended_by
@@ -217,7 +219,15 @@ LIMITS = {
     Limit.TARGET: {"candidates": 100_000, "target": 0.9},
     Limit.PATIENCE: {"candidates": 100_000, "patience": 7},
 }
-ENDS = [(), ("record", "stop"), ("model", "recorded", "stop")]
+ENDS = [
+    (),
+    (Fault(kind=Kind.RECORD, after=20), Fault(kind=Kind.STOP, after=12)),
+    (
+        Fault(kind=Kind.STEP, after=9),
+        Fault(kind=Kind.RECORDED, after=20),
+        Fault(kind=Kind.STOP, after=6),
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -230,17 +240,17 @@ def problem(defaults: RunSettings) -> Problem:
     return small_problem(defaults)
 
 
-def scheduled(seed: int, defaults: RunSettings, limit: Limit, ends: tuple[str, ...]) -> Schedule:
+def scheduled(seed: int, defaults: RunSettings, limit: Limit, ends: tuple[Fault, ...]) -> Schedule:
     schedule = drawn(seed, defaults)
     budget = replace(defaults.budget, seconds=None)
     settings = replace(schedule.settings, budget=replace(budget, **LIMITS[limit]))
-    return replace(schedule, settings=settings, sessions=ends)
+    return replace(schedule, settings=settings, faults=ends)
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("ends", ENDS, ids=len)
 def test_each_limit_ends_a_run_and_nothing_is_admitted_after_it(
-    defaults: RunSettings, problem: Problem, limit: Limit, ends: tuple[str, ...], tmp_path: Path
+    defaults: RunSettings, problem: Problem, limit: Limit, ends: tuple[Fault, ...], tmp_path: Path
 ) -> None:
     for seed in range(3):
         schedule = scheduled(seed, defaults, limit, ends)

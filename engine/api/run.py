@@ -22,6 +22,7 @@ from engine.advisor import key_of
 from engine.api.events import Evolution, Tell
 from engine.api.keywords import arguments_of, problem_arguments
 from engine.api.recorder import Recorder
+from engine.api.replaying import collections_put_off
 from engine.assembly import filler_of, learner_of, loop_of, training
 from engine.beginning import (
     archive_features,
@@ -44,6 +45,7 @@ from engine.steering import Steering
 from engine.store import (
     Event,
     EventLog,
+    Recorded,
     RunHistory,
     check_place,
     check_server,
@@ -92,7 +94,9 @@ class Run:
     evolution: Evolution | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.history = replay(self.log.events(), self.problem.direction)
+        with collections_put_off():
+            self._recorded = list(self.log.events())
+            self.history = replay(self._recorded, self.problem.direction)
         self.steering = Steering(folder=self.folder, leave_out=self.log.leave_out)
 
     @classmethod
@@ -257,7 +261,8 @@ class Run:
         with training(  # it starts while the model loads
             settings, parts=parts, history=self.history, folder=self.folder, notify=bell.set
         ) as trainer:
-            restored = restore(settings, self.problem, list(self.log.events()), parts.model)
+            with collections_put_off():
+                restored = restore(settings, self.problem, self._all_recorded(), parts.model)
             self.history = restored.state.history
             learner = learner_of(
                 settings,
@@ -308,6 +313,12 @@ class Run:
                     calls=calls,
                 )
         self.steering.end()
+
+    def _all_recorded(self) -> list[Recorded]:
+        """Return what the log holds, and keep it no longer; what was read is not read again."""
+        recorded, self._recorded = self._recorded, []
+        recorded += self.log.events(after=len(recorded))
+        return recorded
 
     def events(self) -> Iterator[Event]:
         """Run the loop in a thread, and yield each event once it is on disk.

@@ -53,11 +53,16 @@ class Reader:
         program, proposal = parsed.program, request.proposal
         refusal = self.search.refusal(program, parent=proposal.parent.id)
         if refusal is None and program is not None:
-            others = self.search.programs(proposal.island)
             if not keeps_fixed(program.text, parent=proposal.parent.program):
                 refusal = Refusal.OUTSIDE
             elif len(self.tokenizer.encode(program.text)) > self.longest_parent:
                 refusal = Refusal.LONG
-            elif self.novelty is not None and self.novelty.near_copy(program.text, others):
+            elif self._is_near_copy(program, island=proposal.island):
                 refusal = Refusal.SIMILAR
         return program, refusal
+
+    def _is_near_copy(self, program: Program, *, island: int) -> bool:
+        if self.novelty is None:  # then nobody lists all programs of the island, for each child
+            return False
+        others = self.search.programs(island)
+        return self.novelty.near_copy(program.text, others) is not None

@@ -23,7 +23,7 @@ import operator
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from engine.core import Candidate, Child, Direction, Pending
+from engine.core import Candidate, Child, Direction, Pending, Place
 from engine.search.archive import Elites
 from engine.search.parents import Draw, Offspring, ParentOutcome, ParentPolicy
 from engine.search.roster import Roster, rank
@@ -56,7 +56,7 @@ class Island:
     finished: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._own: list[Candidate] = []  # the best first
+        self._own: list[tuple[float, int, Place, Candidate]] = []  # the best first
         self._received: set[str] = set()
         self._waiting: dict[str, Child] = {}  # for a verdict
         self._told: defaultdict[int, list[tuple[Child, Offspring]]] = defaultdict(list)
@@ -96,7 +96,9 @@ class Island:
         self._told[child.iteration].append((child, Offspring(id=child.id, score=score)))
         if candidate is not None:
             self.candidates.add(candidate)
-            bisect.insort(self._own, candidate, key=self._rank)
+            # No two places are equal, so no candidates are compared.
+            key = (*rank(candidate, self.direction), candidate.place, candidate)
+            bisect.insort(self._own, key)
             if self.elites is not None:
                 self.elites.tell(candidate)
 
@@ -160,10 +162,7 @@ class Island:
 
     def migrants(self, most: int) -> list[Candidate]:
         """Return the best of the island's own candidates; of equal ones the shorter, the first."""
-        return self._own[:most]
-
-    def _rank(self, candidate: Candidate) -> tuple[object, ...]:
-        return *rank(candidate, self.direction), candidate.place
+        return [candidate for *_, candidate in self._own[:most]]
 
     def _is_best(self, score: float | None) -> bool:
         if score is None or self._best is None:

@@ -34,7 +34,9 @@ class Roster(Sequence[Candidate]):
 
     def add(self, candidate: Candidate) -> None:
         """Take in a candidate at its place."""
-        at, size = bisect.bisect(self._candidates, candidate.place, key=_place), len(self)
+        size = len(self)
+        is_last = not size or self._candidates[-1].place < candidate.place  # as it mostly is
+        at = size if is_last else bisect.bisect(self._candidates, candidate.place, key=_place)
         if size == len(self._scores):
             self._scores = np.resize(self._scores, 2 * size)
             self._hashes = np.resize(self._hashes, 2 * size)

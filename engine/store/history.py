@@ -133,22 +133,22 @@ class RunHistory:
         self.events += 1
         self.session_seconds[recorded.session] = recorded.elapsed
         event = recorded.event
-        if isinstance(event, Session):
+        if isinstance(event, Child):  # what there is most of comes first
+            self._fold_child(event)
+        elif isinstance(event, Verdict):
+            self._fold_verdict(event)
+        elif isinstance(event, Call):
+            self.calls[event.iteration] = event
+        elif isinstance(event, Session):
             self.sessions.append(event)
         elif isinstance(event, Seed):
             self.seeds[event.candidate] = event
-        elif isinstance(event, Call):
-            self.calls[event.iteration] = event
-        elif isinstance(event, Child):
-            self._fold_child(event)
         elif isinstance(event, Update):
             self.updates.append(event)
         elif isinstance(event, SwitchedOff):
             self.switched_off[event.stage] = event
         elif isinstance(event, GivenUp):
             self._fold_given_up(event)
-        elif isinstance(event, Verdict):
-            self._fold_verdict(event)
         elif isinstance(event, Advice):
             self._fold_advice(event)
         elif isinstance(event, Guidance):
@@ -163,9 +163,9 @@ class RunHistory:
             self.sent.add(event.epoch)
         elif isinstance(event, Tactics):
             self._fold_tactics(event)
-        if isinstance(event, Idea | Advice | Child | Verdict):
+        if isinstance(event, (Child, Verdict, Idea, Advice)):
             self.ideas.fold(event, at=self.events)
-        if isinstance(event, Guidance | Call | Child | Verdict):
+        if isinstance(event, (Child, Verdict, Call, Guidance)):
             self.guidance.fold(event, at=self.events)
 
     def _fold_tactics(self, event: Tactics) -> None:
@@ -274,7 +274,8 @@ class RunHistory:
         self.cached_prompt_tokens += child.cached_prompt_tokens
         self.generated_tokens += child.generated_tokens
         self.llm_seconds += child.llm_seconds
-        self.missed.update(child.missed)
+        if child.missed:
+            self.missed.update(child.missed)
         if child.refusal is None:
             self.pending[child.id] = child
         else:

@@ -96,13 +96,16 @@ class EventLog:
             self._database.write(rows)
             self._last += len(rows)
 
-    def events(self) -> Iterator[Recorded]:
-        """Yield all committed events in the order they were written.
+    def events(self, *, after: int = 0) -> Iterator[Recorded]:
+        """Yield the committed events in the order they were written.
+
+        Args:
+            after: how many of the first ones to leave out.
 
         Raises:
             UserError: the log is damaged.
         """
-        return recorded_of(self._database)
+        return recorded_of(self._database, after=after)
 
     def close(self) -> None:
         """Close the log, without what was not committed; let other processes have the run."""
