@@ -2,6 +2,7 @@
 
     python -m engine.run problem=signal model=smollm2 search.k=8 seed=0
     python -m engine.run resume=runs/NAME
+    python -m engine.run resume=runs/NAME problem.path=FOLDER    # on another machine
     python -m engine.run --multirun search.k=1,2,4,8 seed=0,1,2 name=widths
 
 With ``--multirun`` there is a run for every combination of values, one after the other. Those that
@@ -49,29 +50,39 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if {"--multirun", "-m"} & set(arguments):
         return run_all(plan([each for each in arguments if each not in ("--multirun", "-m")]))
     if any(each.startswith("resume=") for each in arguments):
-        if len(arguments) != 1:
-            raise UserError(
-                "resume=FOLDER takes no other argument: a run goes on as it was configured"
-            )
-        folder = Path(arguments[0].removeprefix("resume="))
-        if is_sweep(folder):
-            return run_all(read_sweep(folder))
-        if is_on_cluster(folder):
-            prepare_ray()
-            from engine.cluster import session  # and Ray with it: no other run needs that
+        return _resume(arguments)
+    settings = config.resolve(arguments)
+    if settings.cluster.kind != "none":
+        prepare_ray()
+        from engine.cluster import session
 
-            return session.resume(folder)
-        run = Run.resume(folder)
-    else:
-        settings = config.resolve(arguments)
-        if settings.cluster.kind != "none":
-            prepare_ray()
-            from engine.cluster import session
+        return session.start(settings)
+    with Run.start(settings) as run:
+        return evolve(run)
 
-            return session.start(settings)
-        run = Run.start(settings)
-    with run as it:
-        return evolve(it)
+
+def _resume(arguments: Sequence[str]) -> int:
+    (named, *more), changes = _split(arguments)
+    if more:
+        raise UserError("resume= is given twice")
+    folder = Path(named.removeprefix("resume="))
+    if is_sweep(folder):
+        if changes:
+            raise UserError(f"a sweep goes on as it was configured; leave {changes[0]} away")
+        return run_all(read_sweep(folder))
+    if is_on_cluster(folder):
+        prepare_ray()
+        from engine.cluster import session  # and Ray with it: no other run needs that
+
+        return session.resume(folder, changes=changes)
+    with Run.resume(folder, changes=changes) as run:
+        return evolve(run)
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments that name a run to go on with, and the others."""
+    named = [each for each in arguments if each.startswith("resume=")]
+    return named, [each for each in arguments if each not in named]
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def test_a_name_that_is_taken(refused: Refused, recorded_run: Path) -> None:
 
 
 def test_resume_takes_no_other_key(refused: Refused, recorded_run: Path) -> None:
-    words = "takes no other argument"
+    words = "a run goes on as it was configured, so seed= can't be given"
     assert words in refused(f"resume={recorded_run}", "seed=1")
     assert words in refused("seed=1", f"resume={recorded_run}")
 

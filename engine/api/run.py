@@ -38,21 +38,20 @@ from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import Calls
 from engine.pool import read_pool
-from engine.problem import keep_problem
+from engine.problem import KEPT, keep_problem
 from engine.settings import RunSettings
 from engine.steering import Steering
 from engine.store import (
     Event,
     EventLog,
     RunHistory,
+    check_goes_on,
     check_server,
     create_run,
     replay,
 )
 from engine.timeline import TIMELINE, Timeline
 
-KEPT = "problem"
-"""Folder of a run in which a problem that was made in Python is kept."""
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
 
 
@@ -163,6 +162,7 @@ class Run:
         cls,
         folder: Path | str,
         *,
+        changes: Sequence[str] = (),
         problem: Problem | None = None,
         load: Callable[[], Model] | None = None,
     ) -> Iterator["Run"]:
@@ -170,6 +170,8 @@ class Run:
 
         Args:
             folder: the run's.
+            changes: of what this machine has elsewhere, as ``key=value``: see
+                `engine.config.load_resumed`.
             problem: for a run that began with one made by `Problem.of`: the same, made again.
             load: as in `start`.
 
@@ -177,7 +179,8 @@ class Run:
             UserError: the folder is no run, or what it is a run of has changed.
         """
         folder = Path(folder)
-        settings = config.load_run(folder)
+        check_goes_on(folder)
+        settings = config.load_resumed(folder, changes=changes)
         problem = problem or read_problem(settings)
         with EventLog(folder) as log:
             run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)

@@ -24,8 +24,10 @@ _PATHS = {"FILE", "FOLDER", "DIR", "PATH", "RUN"}
 _RESUME = """``brood resume FOLDER``: goes on with a run, or a sweep, to the budget it began with.
 
     brood resume runs/NAME
+    brood resume runs/NAME problem.path=FOLDER
 
-After any kind of death, ``kill -9`` included. What was recorded is kept; nothing is done twice.
+The second: on another machine, where the problem lies elsewhere (docs/upgrades.md). After any kind
+of death, ``kill -9`` included. What was recorded is kept; nothing is done twice.
 Exit codes: those of ``brood run``.
 """
 _BENCH = """``brood bench NAME``: runs a benchmark; only in the project's folder, not in a wheel.
