@@ -66,9 +66,12 @@ OF_MACHINE = (
     "cache.folder",
     "cache.server",
     "cache.remote",
+    "log",
+    "prometheus",
+    "opentelemetry",
 )
-"""What a run that goes on may be given anew: where things lie, and what the machine has."""
-_FOLDERS = ("model.cache_dir", "cache.folder")
+"""What a run that goes on may be given anew: where things lie, what a machine has, who watches."""
+_FOLDERS = ("problem.path", "data", "model.cache_dir", "cache.folder")
 _TEXT_KEYS = (
     "problem.path",
     "model.path",
@@ -84,6 +87,7 @@ _TEXT_KEYS = (
     "runs",
     "store",
     "name",
+    "opentelemetry",
 )
 
 
@@ -217,11 +221,11 @@ def load_resumed(folder: Path, *, changes: Sequence[str] = ()) -> RunSettings:
     settings = _with_problem(load_run(folder), folder)
     values = dataclasses.asdict(settings)
     for key, value in given.items():
-        section, _, name = key.partition(".")
-        if key in ("problem.path", "data"):
-            values[section] = _full(value, key)
-        else:
-            values[section][name] = _full(value, key) if key in _FOLDERS else value
+        if value is not None and key in _FOLDERS:
+            value = _full(value, key)
+        section, _, name = ("problem" if key == "problem.path" else key).partition(".")
+        (values[section] if name else values)[name or section] = value
+    values["opentelemetry"] = _target(values["opentelemetry"])
     if not Path(values["problem"]).exists():
         raise UserError(
             f"the problem of {folder} is not at {values['problem']} here; give its folder, as in "
@@ -390,6 +394,7 @@ def _in_full(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
         for section, key, share in _SHARES:
             if values[section][key] is None:
                 values[section][key] = length // share
+    values["opentelemetry"] = _target(values["opentelemetry"])
     if values["evaluation"]["workers"] is None:
         values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
     return values
@@ -408,6 +413,13 @@ def _source(given: object, problem: Path) -> str:
             f"pool.sources={SHIPPED}: problem {problem.name} comes with no pool; name a folder"
         )
     return str(problem / POOL)
+
+
+def _target(given: object) -> object:
+    """Return where spans go: a file in full, an address as it is."""
+    if given is None or "://" in str(given):
+        return given
+    return _full(given, "opentelemetry", "a file, http://127.0.0.1:PORT, or null")
 
 
 def _full(given: object, key: str, must_be: str = "a folder") -> str:

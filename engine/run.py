@@ -57,6 +57,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         from engine.cluster import session
 
         return session.start(settings)
+    log_to_terminal(settings.log)
     with Run.start(settings) as run:
         return evolve(run)
 
@@ -75,6 +76,7 @@ def _resume(arguments: Sequence[str]) -> int:
         from engine.cluster import session  # and Ray with it: no other run needs that
 
         return session.resume(folder, changes=changes)
+    log_to_terminal(config.load_resumed(folder, changes=changes).log)
     with Run.resume(folder, changes=changes) as run:
         return evolve(run)
 

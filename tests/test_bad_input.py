@@ -197,7 +197,7 @@ def test_a_run_that_another_process_works_on(refused: Refused, recorded_run: Pat
 
 
 def test_a_run_whose_problem_has_changed(refused: Refused, recorded_run: Path) -> None:
-    problem = recorded_run.parent / "signal"
+    problem = recorded_run.parent / "mine"
     shutil.copytree(shipped()["signal"], problem)
     config = recorded_run / "config.yaml"
     config.write_text(
@@ -206,7 +206,7 @@ def test_a_run_whose_problem_has_changed(refused: Refused, recorded_run: Path) -
     (problem / "statement.md").write_text("Something else.\n")
     assert "has changed since" in refused(f"resume={recorded_run}")
     shutil.rmtree(problem)
-    assert f"{problem} does not exist" in refused(f"resume={recorded_run}")
+    assert f"is not at {problem} here" in refused(f"resume={recorded_run}")
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "seed: 1\n", "- 1\n", "\udcff"])

@@ -51,6 +51,7 @@ from engine.store import (
     replay,
 )
 from engine.timeline import TIMELINE, Timeline
+from engine.watching import check_watching, watched
 
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
 
@@ -137,6 +138,7 @@ class Run:
             settings = replace(settings, problem=str(kept))
         archive_features(settings, problem)  # before anything is started
         key_of(settings.advisor)
+        check_watching(settings)
         check_server(settings.store, names=[folder.name])
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
@@ -193,6 +195,7 @@ class Run:
                 yield run
                 return
             key_of(settings.advisor)  # before anything is started
+            check_watching(settings)
             with open_parts(settings, problem, load=load) as run.parts, closing(run):
                 yield run
 
@@ -253,7 +256,8 @@ class Run:
         with training(  # it starts while the model loads
             settings, parts=parts, history=self.history, folder=self.folder, notify=bell.set
         ) as trainer:
-            restored = restore(settings, self.problem, list(self.log.events()), parts.model)
+            recorded, session = list(self.log.events()), self.log.session
+            restored = restore(settings, self.problem, recorded, parts.model)
             self.history = restored.state.history
             learner = learner_of(
                 settings,
@@ -266,19 +270,30 @@ class Run:
             with (
                 Timeline(self.folder / TIMELINE) as timeline,
                 watch(self.history) as update,
+                watched(
+                    settings,
+                    run=self.folder.name,
+                    session=session,
+                    history=self.history,
+                    first=[each.event for each in recorded if each.session == session],
+                ) as told,
                 parts.decoder(timeline=timeline, notify=bell.set) as decoder,
             ):
                 if learner is not None:
                     learner.serve(decoder)
                 recorder = Recorder(
-                    log=self.log, state=restored.state, learner=learner, tell=tell, update=update
+                    log=self.log,
+                    state=restored.state,
+                    learner=learner,
+                    tell=lambda events: (told(events), tell(events)),
+                    update=update,
                 )
                 parts.evaluators.watch(timeline)
                 if parts.idle_evaluators is not None:
                     parts.idle_evaluators.pool.watch(timeline)
                 parts.evaluators.announce_to(bell.set)
-                if self.log.session > 0:
-                    recorder.record(begun_session(self.log.session, self.problem))
+                if session > 0:
+                    recorder.record(begun_session(session, self.problem))
                     self.log.commit()
                 operators = parts.operators(settings)
                 gc.collect()

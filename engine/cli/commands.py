@@ -107,6 +107,7 @@ COMMANDS = (
     Command(name="evaluate", module="engine.evaluate", says="score one program"),
     Command(name="new", module="engine.new", says="make the folder of a problem"),
     Command(name="check", module="engine.check", says="say what is wrong with a problem"),
+    Command(name="doctor", module="engine.doctor", says="say what would stop a run here"),
     Command(name="report", module="engine.report", says="show what recorded runs did"),
     Command(name="dashboard", module="engine.dashboard", says="watch runs in a browser"),
     Command(name="pool", module="engine.pool", says="export runs' best programs as a pool"),

@@ -13,4 +13,4 @@ from engine.inference.llm import LanguageModel
 from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import EngineLoad, Model, Sampling
 from engine.inference.number_format import in_its_format
-from engine.inference.weights import find_weights
+from engine.inference.weights import find_weights, prepared_weights
