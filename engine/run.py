@@ -67,15 +67,18 @@ def _resume(arguments: Sequence[str]) -> int:
     if more:
         raise UserError("resume= is given twice")
     folder = Path(named.removeprefix("resume="))
+    if changes and (is_sweep(folder) or is_on_cluster(folder)):
+        raise UserError(
+            "a sweep, and a run on a cluster, goes on as it was configured; leave "
+            f"{changes[0]} away"
+        )
     if is_sweep(folder):
-        if changes:
-            raise UserError(f"a sweep goes on as it was configured; leave {changes[0]} away")
         return run_all(read_sweep(folder))
     if is_on_cluster(folder):
         prepare_ray()
         from engine.cluster import session  # and Ray with it: no other run needs that
 
-        return session.resume(folder, changes=changes)
+        return session.resume(folder)
     log_to_terminal(config.load_resumed(folder, changes=changes).log)
     with Run.resume(folder, changes=changes) as run:
         return evolve(run)

@@ -16,6 +16,7 @@ from engine import config
 from engine.core import UserError
 from engine.problem import shipped
 from engine.report.__main__ import main as report
+from engine.run import main
 
 
 def begun(tmp_path: Path, *arguments: str) -> Path:
@@ -90,6 +91,14 @@ def test_only_what_a_machine_decides_is_given_anew(
 ) -> None:
     with pytest.raises(UserError, match=words), engine.Run.resume(recorded_run, changes=[change]):
         pass
+
+
+def test_a_sweep_goes_on_as_it_was_configured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sweep.yaml").touch()
+    assert main([f"resume={tmp_path}", "problem.path=elsewhere"]) == 2
+    assert "leave problem.path=elsewhere away" in capsys.readouterr().err
 
 
 def test_a_machine_with_other_places_and_cores(recorded_run: Path, tmp_path: Path) -> None:

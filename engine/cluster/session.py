@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,17 +43,13 @@ def start(settings: RunSettings) -> int:
         return _session(settings, problem, folder, founds=True, keep=keep)
 
 
-def resume(folder: Path, *, changes: Sequence[str] = ()) -> int:
+def resume(folder: Path) -> int:
     """Go on with a run on a cluster; return the exit code.
-
-    Args:
-        folder: the run's.
-        changes: see `engine.config.load_resumed`.
 
     Raises:
         UserError: it can't go on.
     """
-    settings = config.load_resumed(folder, changes=changes)
+    settings = config.load_run(folder)
     problem = read_problem(settings)
     if not island_folder(folder, 0).is_dir():
         raise UserError(f"{folder} was never begun; remove it and start the run again")

@@ -1,7 +1,8 @@
 """All findings, in the order in which a run would meet them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from engine.advisor import key_of
 from engine.checking.finding import Finding, wrong
 from engine.core import UserError
 from engine.doctor.machine import disks, limits, machine
@@ -9,6 +10,7 @@ from engine.doctor.model import cache, memory, model
 from engine.doctor.packages import packages
 from engine.doctor.sandbox import problem_and_walls
 from engine.settings import RunSettings
+from engine.store import check_server
 from engine.watching import check_watching
 
 
@@ -22,7 +24,13 @@ def examined(settings: RunSettings) -> Iterator[Finding]:
     yield from model(settings)
     yield from memory(settings)
     yield from cache(settings)
-    try:
-        check_watching(settings)
-    except UserError as error:
-        yield wrong("watching", str(error), where="", remedy="")
+    checks: Mapping[str, Callable[[], object]] = {
+        "store": lambda: check_server(settings.store, names=[settings.name or "a run"]),
+        "advisor": lambda: key_of(settings.advisor),
+        "watching": lambda: check_watching(settings),
+    }
+    for name, check in checks.items():
+        try:
+            check()
+        except UserError as error:
+            yield wrong(name, str(error), where="", remedy="")

@@ -71,6 +71,11 @@ def test_a_model_that_is_not_here() -> None:
     assert finding.level is Level.ERROR and "is not on this machine" in finding.message
 
 
+def test_a_server_that_is_away() -> None:
+    (finding,) = found("store=postgresql://127.0.0.1:9/none", "model=mutation")["store"]
+    assert finding.level is Level.ERROR and "can't be asked" in finding.message
+
+
 def test_too_much_memory_asked_for() -> None:
     wanted = 2 + total_memory() // 2**30
     (finding,) = (
