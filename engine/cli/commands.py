@@ -25,10 +25,11 @@ _RESUME = """``brood resume FOLDER``: goes on with a run, or a sweep, to the bud
 
     brood resume runs/NAME
     brood resume runs/NAME problem.path=FOLDER
+    brood resume runs/NAME prometheus=9464
 
-The second: on another machine, where the problem lies elsewhere (docs/upgrades.md). After any kind
-of death, ``kill -9`` included. What was recorded is kept; nothing is done twice.
-Exit codes: those of ``brood run``.
+The second: on another machine, where the problem lies elsewhere (docs/upgrades.md); the third: with
+another watcher (docs/watching.md). After any kind of death, ``kill -9`` included. What was recorded
+is kept; nothing is done twice. Exit codes: those of ``brood run``.
 """
 _BENCH = """``brood bench NAME``: runs a benchmark; only in the project's folder, not in a wheel.
 
