@@ -65,7 +65,7 @@ def _export(arguments: Arguments) -> int:
 
 
 def _read(folder: Path, reward: str | None) -> Recording:
-    settings = config.load_run(folder)
+    settings = config.load_recorded(folder)
     problem = read_problem(settings)
     history = replay(read_log(folder), problem.direction, name=folder)
     if settings.advisor.enabled or settings.guidance.enabled:

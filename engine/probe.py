@@ -76,7 +76,7 @@ def _probe(arguments: Arguments) -> int:
     count, children = arguments.number("prompts", 8), arguments.number("children", 64)
     seed = arguments.number("seed", 1)
     folder = Path(arguments.rest[0])
-    settings = config.load_run(folder)
+    settings = config.load_resumed(folder)
     if settings.advisor.enabled:
         raise UserError(f"{folder} had an advisor; a probe is of children with one prompt alone")
     problem = read_problem(settings)

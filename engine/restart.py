@@ -14,7 +14,9 @@ those of a sweep and of a cluster.
 
 import logging
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.core import Refusal
@@ -33,29 +35,31 @@ def answers(history: RunHistory) -> int:
     return sum(each.refusal is not Refusal.FAILED for each in history.children.values())
 
 
-def restart(folder: Path, *, got_on: bool) -> None:
+def restart(folder: Path, *, changes: Sequence[str] = (), got_on: bool) -> None:
     """Go on with a run in a new process, or end this one; does not return.
 
     Call it with everything closed that can be: no destructor and no ``finally`` runs any more.
 
     Args:
         folder: the run's.
+        changes: arguments that were given beside ``resume=``.
         got_on: whether this process has recorded an answer of the model.
     """
+    command = ["-m", "engine.run", f"resume={folder}", *changes]
     fruitless = 0 if got_on else 1 + int(os.environ.get(_FRUITLESS, "0"))
     is_over = fruitless >= MOST
     if is_over:
         _log.error(
             "%d processes in a row lost the model before it had answered; see what it needs, and "
-            "go on with: python -m engine.run resume=%s",
+            "go on with: python %s",
             fruitless,
-            folder,
+            shlex.join(command),
         )
     else:
-        _log.warning("going on in a new process: python -m engine.run resume=%s", folder)
+        _log.warning("going on in a new process: python %s", shlex.join(command))
     sys.stdout.flush()
     sys.stderr.flush()
     if is_over:
         os._exit(MODEL_LOST)
     os.environ[_FRUITLESS] = str(fruitless)
-    os.execv(sys.executable, [sys.executable, "-m", "engine.run", f"resume={folder}"])
+    os.execv(sys.executable, [sys.executable, *command])

@@ -2,6 +2,7 @@
 
     python -m engine.run problem=signal model=smollm2 search.k=8 seed=0
     python -m engine.run resume=runs/NAME
+    python -m engine.run resume=runs/NAME problem.path=FOLDER    # on another machine
     python -m engine.run --multirun search.k=1,2,4,8 seed=0,1,2 name=widths
 
 With ``--multirun`` there is a run for every combination of values, one after the other. Those that
@@ -17,6 +18,7 @@ Ctrl-C, SIGTERM or SIGHUP; of a sweep, the first that is not 0.
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from engine import config
@@ -51,33 +53,57 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if {"--multirun", "-m"} & set(arguments):
         return run_all(plan([each for each in arguments if each not in ("--multirun", "-m")]))
     if any(each.startswith("resume=") for each in arguments):
-        if len(arguments) != 1:
-            raise UserError(
-                "resume=FOLDER takes no other argument: a run goes on as it was configured"
-            )
-        folder = Path(arguments[0].removeprefix("resume="))
-        if is_sweep(folder):
-            return run_all(read_sweep(folder))
-        if is_on_cluster(folder):
-            prepare_ray()
-            from engine.cluster import session  # and Ray with it: no other run needs that
+        return _resume(arguments)
+    settings = config.resolve(arguments)
+    if settings.cluster.kind != "none":
+        prepare_ray()
+        from engine.cluster import session
 
-            return session.resume(folder)
-        run = Run.resume(folder)
-    else:
-        settings = config.resolve(arguments)
-        if settings.cluster.kind != "none":
-            prepare_ray()
-            from engine.cluster import session
+        return session.start(settings)
+    log_to_terminal(settings.log)
+    return _evolve(Run.start(settings))
 
-            return session.start(settings)
-        run = Run.start(settings)
+
+def _resume(arguments: Sequence[str]) -> int:
+    (named, *more), changes = _split(arguments)
+    if more:
+        raise UserError("resume= is given twice")
+    folder = Path(named.removeprefix("resume="))
+    if changes and (is_sweep(folder) or is_on_cluster(folder)):
+        raise UserError(
+            "a sweep, and a run on a cluster, goes on as it was configured; leave "
+            f"{changes[0]} away"
+        )
+    if is_sweep(folder):
+        return run_all(read_sweep(folder))
+    if is_on_cluster(folder):
+        prepare_ray()
+        from engine.cluster import session  # and Ray with it: no other run needs that
+
+        return session.resume(folder)
+    log_to_terminal(config.load_resumed(folder, changes=changes).log)
+    return _evolve(Run.resume(folder, changes=changes), changes=changes)
+
+
+def _evolve(run: AbstractContextManager[Run], *, changes: Sequence[str] = ()) -> int:
+    """Go on with a run to its end, in a new process where its model is lost.
+
+    Args:
+        run: that is started or resumed.
+        changes: arguments that were given beside ``resume=``.
+    """
     with run as it:
         before = answers(it.history)
         code = evolve(it)
     if code == MODEL_LOST:
-        restart(it.folder, got_on=answers(it.history) > before)
+        restart(it.folder, changes=changes, got_on=answers(it.history) > before)
     return code
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments that name a run to go on with, and the others."""
+    named = [each for each in arguments if each.startswith("resume=")]
+    return named, [each for each in arguments if each not in named]
 
 
 if __name__ == "__main__":

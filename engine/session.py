@@ -12,13 +12,21 @@ from engine.inference import ModelLost
 from engine.interrupt import interruptible
 from engine.report import Display, print_result, write_results
 from engine.terminal import INTERRUPTED, MODEL_LOST, going_on_without
+from engine.watching import JsonFormatter
 
 _log = logging.getLogger("brood")
 
 
-def log_to_terminal() -> None:
-    """Have the engine's messages printed to standard error, and only warnings of others."""
+def log_to_terminal(form: str = "text") -> None:
+    """Have the engine's messages printed to standard error, and only warnings of others.
+
+    Args:
+        form: ``text``, or ``json`` for lines of JSON from now on; see ``engine.watching``.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    if form == "json":
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonFormatter())
     logging.getLogger("brood").setLevel(logging.INFO)
     logging.getLogger("engine").setLevel(logging.INFO)
 

@@ -186,7 +186,7 @@ def test_a_name_that_is_taken(refused: Refused, recorded_run: Path) -> None:
 
 
 def test_resume_takes_no_other_key(refused: Refused, recorded_run: Path) -> None:
-    words = "takes no other argument"
+    words = "a run goes on as it was configured, so seed= can't be given"
     assert words in refused(f"resume={recorded_run}", "seed=1")
     assert words in refused("seed=1", f"resume={recorded_run}")
 
@@ -197,7 +197,7 @@ def test_a_run_that_another_process_works_on(refused: Refused, recorded_run: Pat
 
 
 def test_a_run_whose_problem_has_changed(refused: Refused, recorded_run: Path) -> None:
-    problem = recorded_run.parent / "signal"
+    problem = recorded_run.parent / "mine"
     shutil.copytree(shipped()["signal"], problem)
     config = recorded_run / "config.yaml"
     config.write_text(
@@ -206,7 +206,7 @@ def test_a_run_whose_problem_has_changed(refused: Refused, recorded_run: Path) -
     (problem / "statement.md").write_text("Something else.\n")
     assert "has changed since" in refused(f"resume={recorded_run}")
     shutil.rmtree(problem)
-    assert f"{problem} does not exist" in refused(f"resume={recorded_run}")
+    assert f"is not at {problem} here" in refused(f"resume={recorded_run}")
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "seed: 1\n", "- 1\n", "\udcff"])

@@ -39,7 +39,7 @@ from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem, settled
 from engine.pipeline import Calls
 from engine.pool import read_pool
-from engine.problem import keep_problem
+from engine.problem import KEPT, keep_problem
 from engine.settings import RunSettings
 from engine.steering import Steering
 from engine.store import (
@@ -47,6 +47,7 @@ from engine.store import (
     EventLog,
     Recorded,
     RunHistory,
+    check_goes_on,
     check_place,
     check_server,
     create_run,
@@ -54,9 +55,8 @@ from engine.store import (
     warn_of_network,
 )
 from engine.timeline import TIMELINE, Timeline
+from engine.watching import check_watching, watched
 
-KEPT = "problem"
-"""Folder of a run in which a problem that was made in Python is kept."""
 Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
 
 
@@ -147,6 +147,7 @@ class Run:
             settings = replace(settings, problem=str(kept))
         archive_features(settings, problem)  # before anything is started
         key_of(settings.advisor)
+        check_watching(settings)
         check_server(settings.store, names=[folder.name])
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
@@ -172,6 +173,7 @@ class Run:
         cls,
         folder: Path | str,
         *,
+        changes: Sequence[str] = (),
         problem: Problem | None = None,
         load: Callable[[], Model] | None = None,
     ) -> Iterator["Run"]:
@@ -179,6 +181,8 @@ class Run:
 
         Args:
             folder: the run's.
+            changes: of what this machine has elsewhere, as ``key=value``: see
+                `engine.config.load_resumed`.
             problem: for a run that began with one made by `Problem.of`: the same, made again.
             load: as in `start`.
 
@@ -186,7 +190,8 @@ class Run:
             UserError: the folder is no run, or what it is a run of has changed.
         """
         folder = Path(folder)
-        settings = config.load_run(folder)
+        check_goes_on(folder)
+        settings = config.load_resumed(folder, changes=changes)
         problem = problem or read_problem(settings)
         if settings.store is None:
             warn_of_network(folder)
@@ -201,6 +206,7 @@ class Run:
                 yield run
                 return
             key_of(settings.advisor)  # before anything is started
+            check_watching(settings)
             with open_parts(settings, problem, load=load) as run.parts, closing(run):
                 yield run
 
@@ -262,7 +268,10 @@ class Run:
             settings, parts=parts, history=self.history, folder=self.folder, notify=bell.set
         ) as trainer:
             with collections_put_off():
-                restored = restore(settings, self.problem, self._all_recorded(), parts.model)
+                recorded, session = self._all_recorded(), self.log.session
+                restored = restore(settings, self.problem, recorded, parts.model)
+            first = [each.event for each in recorded if each.session == session]
+            del recorded  # which is as large as the log
             self.history = restored.state.history
             learner = learner_of(
                 settings,
@@ -275,19 +284,30 @@ class Run:
             with (
                 Timeline(self.folder / TIMELINE) as timeline,
                 watch(self.history) as update,
+                watched(
+                    settings,
+                    run=self.folder.name,
+                    session=session,
+                    history=self.history,
+                    first=first,
+                ) as told,
                 parts.decoder(timeline=timeline, notify=bell.set) as decoder,
             ):
                 if learner is not None:
                     learner.serve(decoder)
                 recorder = Recorder(
-                    log=self.log, state=restored.state, learner=learner, tell=tell, update=update
+                    log=self.log,
+                    state=restored.state,
+                    learner=learner,
+                    tell=lambda events: (told(events), tell(events)),
+                    update=update,
                 )
                 parts.evaluators.watch(timeline)
                 if parts.idle_evaluators is not None:
                     parts.idle_evaluators.pool.watch(timeline)
                 parts.evaluators.announce_to(bell.set)
-                if self.log.session > 0:
-                    recorder.record(begun_session(self.log.session, self.problem))
+                if session > 0:
+                    recorder.record(begun_session(session, self.problem))
                     self.log.commit()
                 operators = parts.operators(settings)
                 gc.collect()

@@ -24,9 +24,12 @@ _PATHS = {"FILE", "FOLDER", "DIR", "PATH", "RUN"}
 _RESUME = """``brood resume FOLDER``: goes on with a run, or a sweep, to the budget it began with.
 
     brood resume runs/NAME
+    brood resume runs/NAME problem.path=FOLDER
+    brood resume runs/NAME prometheus=9464
 
-After any kind of death, ``kill -9`` included. What was recorded is kept; nothing is done twice.
-Exit codes: those of ``brood run``.
+The second: on another machine, where the problem lies elsewhere (docs/upgrades.md); the third: with
+another watcher (docs/watching.md). After any kind of death, ``kill -9`` included. What was recorded
+is kept; nothing is done twice. Exit codes: those of ``brood run``.
 """
 _BENCH = """``brood bench NAME``: runs a benchmark; only in the project's folder, not in a wheel.
 
@@ -105,6 +108,7 @@ COMMANDS = (
     Command(name="evaluate", module="engine.evaluate", says="score one program"),
     Command(name="new", module="engine.new", says="make the folder of a problem"),
     Command(name="check", module="engine.check", says="say what is wrong with a problem"),
+    Command(name="doctor", module="engine.doctor", says="say what would stop a run here"),
     Command(name="report", module="engine.report", says="show what recorded runs did"),
     Command(name="dashboard", module="engine.dashboard", says="watch runs in a browser"),
     Command(name="pool", module="engine.pool", says="export runs' best programs as a pool"),

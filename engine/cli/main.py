@@ -62,10 +62,10 @@ def _main() -> int:
         sys.stdout.write(command.usage.replace("``", ""))
         return 0
     if name == "resume":
-        if len(rest) != 1:
+        if not rest:
             sys.stderr.write("error: give one folder, as in brood resume runs/NAME\n")
             return 2
-        rest = [f"resume={rest[0]}"]
+        rest = [f"resume={rest[0]}", *rest[1:]]
     assert command.module is not None
     return _run(command.module, rest)
 

@@ -15,7 +15,15 @@ from engine.cli.shells import SCRIPTS
 _GROUPS = ("model", "cache", "learning", "fill", "method")
 _NOT_TYPED = ("problem", "model.name", "model.kind", "cache.kind", "search.operators")
 """Settings that follow from others, or have keys of their own."""
-_PATHS = ("problem.path", "data", "model.path", "model.cache_dir", "cache.folder", "runs")
+_PATHS = (
+    "problem.path",
+    "data",
+    "model.path",
+    "model.cache_dir",
+    "cache.folder",
+    "runs",
+    "opentelemetry",
+)
 
 
 def words(line: Sequence[str]) -> list[str]:
@@ -35,7 +43,7 @@ def words(line: Sequence[str]) -> list[str]:
         return _beginning(last, benchmarks())
     if name == "resume":
         return _paths(last, folders=True)
-    if name == "run":
+    if name in ("run", "doctor"):
         return _of_settings(last)
     command = commands[name]
     key, equals, value = last.partition("=")

@@ -14,4 +14,4 @@ from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import EngineLoad, Model, ModelLost, Sampling
 from engine.inference.number_format import in_its_format
 from engine.inference.recovery import SteadyModel
-from engine.inference.weights import find_weights
+from engine.inference.weights import find_weights, prepared_weights

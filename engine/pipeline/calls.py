@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from engine.core import Proposal
+from engine.core import Proposal, UserError
 from engine.pipeline.back_pressure import BackPressure
 from engine.pipeline.request import Request, Response
 from engine.pipeline.requests import Requests
@@ -63,9 +63,20 @@ class Calls:
         return {request.proposal.island for request in self._under_way.values()}
 
     def begin_again(self, proposals: Iterable[Proposal]) -> None:
-        """Decode the children that are missing of calls that are recorded."""
+        """Decode the children that are missing of calls that are recorded.
+
+        Raises:
+            UserError: a call's prompt is not the one that is recorded, so its children would not
+                be siblings: another version of the engine began it, or another tokenizer.
+        """
         for proposal in proposals:
             request = self.requests.compose(proposal)
+            if request.call().prompt != self.state.history.calls[proposal.iteration].prompt:
+                raise UserError(
+                    f"call {proposal.iteration} was cut short, and its prompt would be another one "
+                    "here than the one that is recorded; go on with the version of Brood, and the "
+                    "model, that began the run, or begin a new run with pool.sources=[FOLDER]"
+                )
             self._under_way[request.ticket] = request
 
     def ask(self, *, candidates: int) -> bool:

@@ -18,7 +18,7 @@ from engine.core import Candidate, Problem, UserError
 from engine.problem import load_problem
 from engine.search.roster import rank
 from engine.settings import RunSettings
-from engine.store import EventLog, RunHistory
+from engine.store import RunHistory, is_held, read_log
 from engine.store.folder import whole_folder
 from engine.syntax import read
 
@@ -50,14 +50,15 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
     Raises:
         UserError: the folder is no run of this problem, is damaged, or a process works on it.
     """
-    settings = config.load_run(folder)
+    settings = config.load_recorded(folder)
     name = Path(settings.problem).name
     if name != problem.name:
         raise UserError(f"{folder} is a run of problem {name}, not of {problem.name}")
     history = RunHistory(direction=problem.direction)
-    with EventLog(folder) as log:
-        for recorded in log.events():
-            history.fold(recorded)
+    if is_held(folder):
+        raise UserError(f"another process works on {folder}; wait for it or stop it")
+    for recorded in read_log(folder):
+        history.fold(recorded)
     if not history.sessions:
         raise UserError(f"{folder} is damaged: its log has no beginning")
     valid = [
@@ -135,7 +136,7 @@ def export(
     """
     if to.exists():
         raise UserError(f"{to} exists; give another to=FOLDER")
-    settings = config.load_run(runs[0])
+    settings = config.load_recorded(runs[0])
     data = Path(settings.data) if settings.data is not None else None
     problem = load_problem(Path(settings.problem), data=data, metric=settings.metric)
     first, *others = recorded = [read_run(run, problem=problem) for run in runs]

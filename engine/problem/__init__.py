@@ -58,4 +58,4 @@ from engine.problem.folder import (
 )
 from engine.problem.initial import read_program
 from engine.problem.initial_verdict import check_initial_verdict
-from engine.problem.kept import keep_problem
+from engine.problem.kept import KEPT, keep_problem

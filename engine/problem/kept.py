@@ -10,6 +10,8 @@ import yaml
 
 from engine.core import Problem
 
+KEPT = "problem"
+"""Folder of a run in which a problem that was made in Python is kept."""
 _EVALUATOR = (
     "raise ImportError(\n"
     '    "this problem is two functions that were made in Python; go on from there, with "\n'

@@ -1,6 +1,6 @@
 """Everything that one run is configured with, and what of it goes together."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
@@ -24,6 +24,7 @@ from engine.settings.prompts import PromptSettings
 from engine.settings.search import SearchSettings
 from engine.settings.tactics import TacticsSettings
 
+Port = Annotated[Whole, Field(ge=0, lt=2**16)]
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
 
 
@@ -43,6 +44,11 @@ class RunSettings(Section):
         store: the server that has the run's events, as in ``postgresql://user@host/database``; None
             for a file in the run's folder.
         seed: from which all random choices of the run derive.
+        log: ``text``, or ``json`` for a line of JSON on standard error for each event and message.
+        prometheus: port of 127.0.0.1 under which a Prometheus on this machine finds the run's
+            figures; 0 for a free one, which the run says; None for none.
+        opentelemetry: where the run's spans go: a file, or a collector on this machine, as in
+            ``http://127.0.0.1:4318``; None for nowhere.
     """
 
     problem: str
@@ -68,6 +74,10 @@ class RunSettings(Section):
     name: str | None
     store: Text | None = None
     seed: Whole = Field(ge=0, lt=2**63)
+    # With values of their own, as settings of runs from before them have none.
+    log: Literal["text", "json"] = "text"
+    prometheus: Port | None = None
+    opentelemetry: Text | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -91,7 +101,18 @@ class RunSettings(Section):
         require(not guesses, "pipeline.speculate", self.pipeline.speculate, must_be)
         if self.tactics.when != "none":
             self._fits_tactics()
+        if self.cluster.kind != "none":
+            self._fits_cluster()
         return self
+
+    def _fits_cluster(self) -> None:
+        """Check that nothing watches one process of a run that has many."""
+        for key, value, allowed, must_be in (
+            ("log", self.log, "text", "text"),
+            ("prometheus", self.prometheus, None, "null"),
+            ("opentelemetry", self.opentelemetry, None, "null"),
+        ):
+            require(value == allowed, key, value, f"{must_be} with a cluster")
 
     def _fits_tactics(self) -> None:
         """Check that there is a model to ask in words, and one at a time that asks it."""

@@ -7,5 +7,5 @@ from engine.store.guidance import GuidanceRecord, TriedGuidance
 from engine.store.history import RunHistory, follow, replay
 from engine.store.ideas import Experiment, IdeaRepository, Outcome, TriedIdea
 from engine.store.lock import is_held
-from engine.store.log import EventLog, Recorded, read_event, read_log
+from engine.store.log import EventLog, Recorded, check_goes_on, read_event, read_log
 from engine.store.places import check_server, drop_database, identity, is_run, stamp

@@ -1,13 +1,14 @@
 """What a database of events is, and the table that each has.
 
 ``sqlite.py`` has one file for each run, ``postgres.py`` a schema of a server for each. Both speak
-SQLAlchemy Core to the same table. Rows are only ever added.
+SQLAlchemy Core to the same table. Rows are only ever added; where an earlier version wrote them,
+they are given as this one would have written them (``migrations``).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import (
     BigInteger,
@@ -23,9 +24,12 @@ from sqlalchemy import (
     UniqueConstraint,
     func,
     select,
+    update,
 )
 
-SCHEMA_VERSION = 9
+from engine.core import UserError
+from engine.store.migrations import SCHEMA_VERSION, upgraded
+
 METADATA = MetaData()
 EVENTS = Table(
     "events",
@@ -45,7 +49,13 @@ Row = Mapping[str, Any]
 
 
 class Database(ABC):
-    """The events of one run. What is asked for first opens the connection that is needed."""
+    """The events of one run. What is asked for first opens the connection that is needed.
+
+    Attributes:
+        version: of the schema of the rows as they lie there.
+    """
+
+    version: int
 
     @property
     @abstractmethod
@@ -73,12 +83,25 @@ class Database(ABC):
             UserError: it is damaged, or can't be read; inside the context too.
         """
 
-    def rows(self, *, after: int = 0) -> Iterator[RowMapping]:
+    @abstractmethod
+    def upgrade(self) -> None:
+        """Have all rows as this version writes them, in one transaction; this process writes.
+
+        Raises:
+            UserError: a row is damaged, or it can't be written.
+        """
+
+    def rows(self, *, after: int = 0) -> Iterator[Row]:
         """Yield the rows behind the first ``after``, as they are when the first one is read.
 
         Raises:
-            UserError: see `reading`.
+            UserError: see `reading`; or a row of an earlier schema is damaged.
         """
+        for row in self._rows(after=after):
+            yield self._upgraded(row)
+
+    def _rows(self, *, after: int = 0) -> Iterator[RowMapping]:
+        """Yield rows as they lie there."""
         behind = select(EVENTS).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq)
         with self.reading() as connection:
             found = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(behind)
@@ -90,10 +113,11 @@ class Database(ABC):
         Raises:
             UserError: see `reading`.
         """
-        asked = select(EVENTS.c.body).where(EVENTS.c.kind == kind, EVENTS.c.subject == subject)
+        asked = select(EVENTS).where(EVENTS.c.subject == subject)  # a kind may have had other names
         with self.reading() as connection:
-            found: str | None = connection.execute(asked).scalar()
-            return found
+            found = connection.execute(asked).mappings().all()
+        bodies = {each["kind"]: each["body"] for each in map(self._upgraded, found)}
+        return bodies.get(kind)
 
     def last(self) -> tuple[int, int]:
         """Return the last event's number and its session; 0 and -1 where there is none.
@@ -104,6 +128,26 @@ class Database(ABC):
         with self.reading() as connection:
             seq, session = connection.execute(last_row()).one()
             return seq, session
+
+    def _upgraded(self, row: RowMapping) -> Row:
+        if self.version == SCHEMA_VERSION:
+            return cast(Row, row)
+        try:
+            kind, body = upgraded(row["kind"], row["body"], version=self.version)
+        except (KeyError, ValueError, TypeError) as error:
+            raise UserError(
+                f"{self.name} is damaged: event {row['seq']}, of schema {self.version}: {error!r}; "
+                "restore it from a copy"
+            ) from error
+        return {**row, "kind": kind, "body": body}
+
+    def _rewrite(self, connection: Connection) -> None:
+        """Write the rows that an earlier version wrote otherwise, in an open transaction."""
+        for row in self._rows():
+            new = self._upgraded(row)
+            if new != row:
+                of_it = update(EVENTS).where(EVENTS.c.seq == row["seq"])
+                connection.execute(of_it.values(kind=new["kind"], body=new["body"]))
 
 
 def last_row() -> Select[Any]:

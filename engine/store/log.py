@@ -7,6 +7,7 @@ process may die at any moment: what was committed is there, and of what was not,
 (``places.py``) or what they mean (``history.py``).
 """
 
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,10 @@ from engine.core import Event, Session, UserError
 from engine.store.database import Database, Row
 from engine.store.form import decode, encode
 from engine.store.lock import take_lock
+from engine.store.migrations import SCHEMA_VERSION, check_resumable
 from engine.store.places import open_database
+
+_log = logging.getLogger("brood")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,21 +39,26 @@ class EventLog:
     """The log of one run, held by one process at a time. Use it as a context manager."""
 
     def __init__(self, folder: Path, *, session: int | None = None) -> None:
-        """Open the log of the run in ``folder``.
+        """Open the log of the run in ``folder``, and bring that of an earlier version up to date.
 
         Args:
             folder: the run's.
             session: under which events are written; None for the next one.
 
         Raises:
-            UserError: the folder is not a run or can't be written, or another process works on it.
+            UserError: the folder is not a run or can't be written, another process works on it, or
+                a version of Brood began it after which this one can't go on.
         """
         self._began = time.monotonic()
         self._open: list[Row] = []  # of the transaction
         self._lock = -1
         self._database = open_database(folder)
         try:
+            check_resumable(self._database.version, name=self._database.name)
             self._lock = take_lock(folder)
+            if self._database.version != SCHEMA_VERSION:
+                self._database.upgrade()
+                _log.info("%s: its events now have schema %d", self._database.name, SCHEMA_VERSION)
             self._last, last = self._database.last()
         except UserError:
             self.close()
@@ -140,6 +149,16 @@ def read_event(folder: Path, kind: type[Event], subject: str) -> Event | None:
     with closing(open_database(folder, reads_only=True)) as database:
         body = database.body(kind.KIND, subject)
         return None if body is None else _decoded(database, kind.KIND, body)
+
+
+def check_goes_on(folder: Path) -> None:
+    """Check that this version goes on with a run, and change nothing.
+
+    Raises:
+        UserError: the folder is not a run, or was begun by a version after which this one can't.
+    """
+    with closing(open_database(folder, reads_only=True)) as database:
+        check_resumable(database.version, name=database.name)
 
 
 def recorded_of(database: Database, *, after: int = 0) -> Iterator[Recorded]:

@@ -33,14 +33,8 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from engine.core import UserError
-from engine.store.database import (
-    EVENTS,
-    METADATA,
-    SCHEMA_VERSION,
-    Database,
-    Row,
-    last_row,
-)
+from engine.store.database import EVENTS, METADATA, Database, Row, last_row
+from engine.store.migrations import SCHEMA_VERSION, check_readable
 
 KEPT = 20_000
 """Rows that a writer has at hand, in case the server has lost them."""
@@ -64,6 +58,7 @@ _CLIENT = {
     "tcp_user_timeout": 1000 * _CUT_OFF,
     "options": " ".join(f"-c {name}={value}" for name, value in _SERVER.items()),
 }
+_MARK = "brood"
 _AWAY = (exc.OperationalError, exc.InterfaceError, exc.InternalError)
 _log = logging.getLogger("brood")
 
@@ -93,7 +88,7 @@ class PostgresDatabase(Database):
         self._written = 0  # number of the last row that is known to be there
         try:
             with self._engine.connect() as connection:
-                _check_schema(connection, self.name)
+                self.version = _schema(connection, self.name)
                 self._written = connection.execute(last_row()).one()[0]
             if not reads_only:
                 self._connection = self._first_connected()
@@ -133,6 +128,17 @@ class PostgresDatabase(Database):
             _log.warning("%s is back after %.0f s", self.name, time.monotonic() - since)
         self._recent.extend(rows)
         self._written = rows[-1]["seq"]
+
+    def upgrade(self) -> None:
+        """See `Database.upgrade`."""
+        assert self._connection is not None  # of a log that is opened to be written
+        try:
+            with self._connection.begin():
+                self._rewrite(self._connection)
+                _mark(self._connection, self._schema)
+        except exc.DBAPIError as error:
+            raise UserError(f"{self.name} can't be written: {_line(error)}") from error
+        self.version = SCHEMA_VERSION
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -263,8 +269,7 @@ def create_postgres(url: str, *, schema: str, rows: Iterable[Row]) -> None:
         with engine.begin() as connection:
             connection.execute(CreateSchema(schema))
             METADATA.create_all(connection, checkfirst=False)
-            quoted = connection.dialect.identifier_preparer.quote(schema)
-            connection.exec_driver_sql(f"COMMENT ON SCHEMA {quoted} IS '{_comment()}'")
+            _mark(connection, schema)
             connection.execute(insert(EVENTS), list(rows))
     except exc.IntegrityError as error:
         raise ValueError(f"an event is recorded already: {_line(error)}") from error
@@ -324,24 +329,28 @@ def engine_of(url: str, *, schema: str) -> Engine:
     ).execution_options(schema_translate_map={None: schema})
 
 
-def _check_schema(connection: Connection, name: str) -> None:
+def _schema(connection: Connection, name: str) -> int:
+    """Return the schema of a run's events.
+
+    Raises:
+        UserError: it is no log, or none that this version reads.
+    """
     _, _, schema = name.rpartition("#")
     found = connection.execute(
         text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name"),
         {"name": schema},
     ).scalar()
-    if found is None or not found.startswith("brood "):
+    mark, _, version = (found or "").partition(" ")
+    if mark != _MARK or not (version.isascii() and version.isdecimal()):
         raise UserError(f"{name} is not the log of a run")
-    if found != _comment():
-        raise UserError(
-            f"{name} has schema {found.removeprefix('brood ')}, and this version reads "
-            f"{SCHEMA_VERSION}; resume the run with the version that began it"
-        )
+    check_readable(int(version), name=name)
+    return int(version)
 
 
-def _comment() -> str:
-    """Return what marks a schema as a run's."""
-    return f"brood {SCHEMA_VERSION}"
+def _mark(connection: Connection, schema: str) -> None:
+    """Mark a schema of the server as a run's, in the form of this version."""
+    quoted = connection.dialect.identifier_preparer.quote(schema)
+    connection.exec_driver_sql(f"COMMENT ON SCHEMA {quoted} IS '{_MARK} {SCHEMA_VERSION}'")
 
 
 def _key(schema: str) -> int:

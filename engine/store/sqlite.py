@@ -18,14 +18,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, insert
 
 from engine.core import UserError
-from engine.store.database import (
-    EVENTS,
-    METADATA,
-    SCHEMA_VERSION,
-    Database,
-    Row,
-    last_row,
-)
+from engine.store.database import EVENTS, METADATA, Database, Row, last_row
+from engine.store.migrations import SCHEMA_VERSION, check_readable
 
 DATABASE = "run.db"
 _APPLICATION_ID = 0x42524F44  # "BROD"
@@ -74,7 +68,7 @@ class SqliteDatabase(Database):
             self._resources.close()
             raise self._unreadable(error, "is not the log of a run") from error
         try:
-            _check_schema(self._connection, path)
+            self.version = _schema(self._connection, path)
         except exc.DBAPIError as error:
             self.close()
             raise self._unreadable(error, "is not the log of a run") from error
@@ -97,6 +91,20 @@ class SqliteDatabase(Database):
         if said > 0:
             _log.warning("%s is free after %.0f s", self._path, time.monotonic() - since)
         self._check_place()
+
+    def upgrade(self) -> None:
+        """See `Database.upgrade`."""
+        try:
+            with self._connection.begin():
+                self._connection.exec_driver_sql("BEGIN IMMEDIATE")
+                self._rewrite(self._connection)
+                self._connection.exec_driver_sql(f"PRAGMA user_version={SCHEMA_VERSION}")
+        except exc.DBAPIError as error:
+            raise UserError(
+                f"the run's log can't be written: {error.orig}; "
+                "mend that (is the disk full?) and resume"
+            ) from error
+        self.version = SCHEMA_VERSION
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -220,15 +228,17 @@ def _engine(uri: str) -> Engine:
     return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
-def _check_schema(connection: Connection, path: Path) -> None:
+def _schema(connection: Connection, path: Path) -> int:
+    """Return the schema of a file's events.
+
+    Raises:
+        UserError: it is no log, or none that this version reads.
+    """
     application = connection.exec_driver_sql("PRAGMA application_id").scalar()
-    version = connection.exec_driver_sql("PRAGMA user_version").scalar()
+    version: int = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if application != _APPLICATION_ID:
         raise UserError(f"{path} is not the log of a run")
-    if version != SCHEMA_VERSION:
-        raise UserError(
-            f"{path} has schema {version}, and this version reads {SCHEMA_VERSION}; "
-            "resume the run with the version that began it"
-        )
+    check_readable(version, name=str(path))
     connection.execute(last_row())
     connection.rollback()
+    return version

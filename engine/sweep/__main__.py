@@ -60,6 +60,7 @@ def _run(sweep: Sweep, planned: Planned, model: SharedModel) -> int:
     def command(given: Arguments) -> int:
         where = place(sweep, planned)
         print(f"\n{where}", flush=True)
+        log_to_terminal(planned.settings.log)
         load = model.loader(planned.settings)
         if planned.folder.exists():
             run = Run.resume(planned.folder, load=load)

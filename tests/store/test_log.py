@@ -216,7 +216,7 @@ def open_below(folder: Path) -> list[str]:
         (lambda path: path.write_bytes(path.read_bytes()[:3000]), "run.db"),
         (
             lambda path: sql(path, "PRAGMA user_version = 5"),
-            "has schema 5, and this version reads 9",
+            "has schema 5, and this version of Brood reads none below 6",
         ),
         (lambda path: sql(path, "PRAGMA application_id = 7"), "run.db is not the log of a run"),
         (lambda path: sql(path, EMPTIED), "not the log of a run"),

@@ -230,7 +230,7 @@ def growing_run(folder: Path) -> GrowingRun:
     Raises:
         UserError: its settings, or what its problem declares, can't be read.
     """
-    settings = config.load(folder / "config.yaml")
+    settings = config.load_recorded(folder)
     direction, declared = _of_problem(Path(settings.problem), folder)
     return GrowingRun(
         name=os.fsencode(folder).decode(errors="replace"),

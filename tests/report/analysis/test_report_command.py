@@ -201,7 +201,7 @@ def test_settings_that_cannot_be_read_are_refused(
     config.write_text("a: [")
     assert "can't be read as a run's settings" in refused(capsys, str(run), "analysis=ranks")
     config.unlink()
-    assert "config.yaml can't be read" in refused(capsys, str(run), "analysis=ranks")
+    assert "it has no config.yaml" in refused(capsys, str(run), "analysis=ranks")
 
 
 def test_runs_of_different_problems_are_not_put_together(

@@ -1,0 +1,8 @@
+"""What a run has to do with here, and what would stop it: a finding for each.
+
+`machine` looks at cores, memory, disks and limits, `packages` at versions, `model` at weights and
+caches, `sandbox` at the problem and the walls. Nothing imports vLLM, but for the memory of a GPU,
+so that it works where vLLM does not. `examined` is the door.
+"""
+
+from engine.doctor.examination import examined

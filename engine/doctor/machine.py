@@ -1,0 +1,132 @@
+"""The machine: cores, memory, GPU, limits of the process and of its container, disks."""
+
+import os
+import platform
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import engine
+from engine.checking.finding import Finding, doubtful, good, wrong
+from engine.settings import RunSettings
+
+_GIB = 2**30
+_FEWEST_DESCRIPTORS = 256  # a run of two evaluators has some eighty open
+_FEW_DESCRIPTORS = 1024
+_FEWEST_PROCESSES = 64  # threads count; OpenMP, evaluators and syntax workers have dozens
+_LEAST_DISK = _GIB // 8
+_LITTLE_DISK = 2 * _GIB
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def machine() -> Iterator[Finding]:
+    """Yield what the machine is."""
+    usable, every = len(os.sched_getaffinity(0)), os.cpu_count() or 1
+    quota = _quota()
+    cores = f"{usable} of {every} cores"
+    if quota is not None and quota < usable:
+        cores += f", of whose time a container's limit leaves {quota:.1f}"
+    python = f"Python {platform.python_version()}, Linux {platform.release()}"
+    yield good("machine", f"Brood {engine.__version__}, {python}, {platform.machine()}")
+    if usable < 2:
+        yield doubtful(
+            "cores", cores, where="", remedy="model and evaluators share it; two are faster"
+        )
+    else:
+        yield good("cores", cores)
+    yield good("memory", f"{free_memory() / _GIB:.1f} GiB free of {total_memory() / _GIB:.1f}")
+    gpus = [*Path("/proc/driver/nvidia/gpus").glob("*/information")]
+    yield good("gpu", f"{len(gpus)} of NVIDIA's" if gpus else "none: the model runs on the CPU")
+
+
+def limits() -> Iterator[Finding]:
+    """Yield what the process may open and start."""
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    said = f"{_number(descriptors)} open files"
+    if 0 <= descriptors < _FEWEST_DESCRIPTORS:
+        yield wrong("limits", said, where="", remedy="raise them: ulimit -n 4096")
+    elif 0 <= descriptors < _FEW_DESCRIPTORS:
+        yield doubtful("limits", said, where="", remedy="many evaluators want more: ulimit -n 4096")
+    else:
+        yield good("limits", said)
+    processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    within = _read_number(_CGROUP / "pids.max")
+    left = min((each for each in (processes, within) if each >= 0), default=-1)
+    said = f"{_number(left)} processes and threads"
+    if 0 <= left < _FEWEST_PROCESSES:
+        yield wrong("limits", said, where="", remedy="raise them: ulimit -u, or the container's")
+    else:
+        yield good("limits", said)
+
+
+def disks(settings: RunSettings) -> Iterator[Finding]:
+    """Yield whether there is room for runs and for temporary files."""
+    for name, folder, remedy in (
+        ("runs", Path(settings.runs).absolute(), "set runs=FOLDER"),
+        ("temporary", Path(tempfile.gettempdir()), "set TMPDIR"),
+    ):
+        yield disk(name, folder, remedy=remedy)
+
+
+def disk(name: str, folder: Path, *, remedy: str, wanted: int = _LITTLE_DISK) -> Finding:
+    """Return whether a folder, or the nearest one above it, can be written and has room.
+
+    Args:
+        name: what it is for.
+        folder: need not exist.
+        remedy: what to do if it does not do.
+        wanted: bytes below which it is doubtful.
+    """
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return wrong("disk", f"{name}: {there} can't be written", where="", remedy=remedy)
+    free = shutil.disk_usage(there).free
+    said = f"{name}: {free / _GIB:.1f} GiB free in {there}"
+    if free < _LEAST_DISK:
+        return wrong("disk", said, where="", remedy=f"make room, or {remedy}")
+    if free < wanted:
+        return doubtful("disk", said, where="", remedy=f"a long run may fill it: {remedy}")
+    return good("disk", said)
+
+
+def total_memory() -> int:
+    """Return the machine's memory in bytes, or what a container leaves of it."""
+    total = _meminfo("MemTotal")
+    limit = _read_number(_CGROUP / "memory.max")
+    return total if limit < 0 else min(total, limit)
+
+
+def free_memory() -> int:
+    """Return the memory in bytes that can be had now."""
+    free = _meminfo("MemAvailable")
+    limit, used = _read_number(_CGROUP / "memory.max"), _read_number(_CGROUP / "memory.current")
+    return free if limit < 0 or used < 0 else max(0, min(free, limit - used))
+
+
+def _meminfo(key: str) -> int:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
+
+
+def _read_number(path: Path) -> int:
+    """Return the number in a file; -1 where there is none, which is no limit."""
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return -1
+    return int(text) if text.isdecimal() else -1
+
+
+def _quota() -> float | None:
+    """Return how many cores' time the container may use; None for no limit."""
+    try:
+        quota, period = (_CGROUP / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(quota) / int(period) if quota.isdecimal() else None
+
+
+def _number(count: int) -> str:
+    return "any number of" if count < 0 else f"{count:,}"

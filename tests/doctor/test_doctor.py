@@ -1,0 +1,112 @@
+"""``brood doctor``: it says what would stop a run here, imports no vLLM, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import config
+from engine.checking.finding import Finding, Level
+from engine.doctor import examined
+from engine.doctor.machine import disk, free_memory, limits, total_memory
+from engine.inference.compat import versions
+
+
+def doctor(
+    *arguments: str, cwd: Path, path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command, with a folder that comes before the installed packages."""
+    environ = {**os.environ, **({} if path is None else {"PYTHONPATH": str(path)})}
+    command = [sys.executable, "-m", "engine.doctor", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environ)
+
+
+def found(*arguments: str) -> dict[str, list[Finding]]:
+    by_check: dict[str, list[Finding]] = {}
+    for finding in examined(config.resolve(arguments)):
+        by_check.setdefault(finding.check, []).append(finding)
+    return by_check
+
+
+def test_a_healthy_machine_where_vllm_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "broken" / "vllm").mkdir(parents=True)
+    (tmp_path / "broken" / "vllm" / "__init__.py").write_text("raise ImportError('broken')")
+    before = sorted(tmp_path.rglob("*"))
+    done = doctor(f"runs={tmp_path}/runs", cwd=tmp_path, path=tmp_path / "broken")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
+    *lines, last = done.stdout.splitlines()
+    assert last.startswith("0 would stop a run, ")
+    checks = [line.split()[1] for line in lines]
+    assert {"machine", "memory", "limits", "disk", "problem", "walls", "packages", "model"} <= {
+        *checks
+    }
+    assert any("walls of the sandbox: files" in line for line in lines)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_would_stop_a_run_is_said_and_is_the_exit_code(tmp_path: Path) -> None:
+    empty = tmp_path / "model"
+    empty.mkdir()
+    (empty / "config.json").write_text(json.dumps({"max_position_embeddings": 2048}))
+    (tmp_path / "file").touch()
+    done = doctor(f"model.path={empty}", f"runs={tmp_path}/file", cwd=tmp_path)
+    assert done.returncode == 1
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error")]
+    assert any("no *.safetensors in" in line for line in errors)
+    assert any("file can't be written; set runs=FOLDER" in line for line in errors)
+    assert done.stdout.splitlines()[-1].startswith(f"{len(errors)} would stop a run")
+    done = doctor("sede=1", cwd=tmp_path)
+    assert done.returncode == 2 and "did you mean seed?" in done.stderr
+
+
+def test_a_model_that_is_not_here() -> None:
+    (finding,) = found("model.path=somebody/nothing")["model"]
+    assert finding.level is Level.ERROR and "is not on this machine" in finding.message
+
+
+def test_a_server_that_is_away() -> None:
+    (finding,) = found("store=postgresql://127.0.0.1:9/none", "model=mutation")["store"]
+    assert finding.level is Level.ERROR and "can't be asked" in finding.message
+
+
+def test_too_much_memory_asked_for() -> None:
+    wanted = 2 + total_memory() // 2**30
+    (finding,) = (
+        each for each in found(f"model.kv_cache_gb={wanted}")["memory"] if "plan" in each.message
+    )
+    assert finding.level is Level.ERROR and f"KV {wanted} GiB" in finding.message
+    assert 0 < free_memory() <= total_memory()
+
+
+def test_other_versions_than_the_hooks_were_read_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {each.level for each in found()["packages"]} == {Level.OK}
+    others = {package: "0.0.1" for package in versions()}
+    monkeypatch.setattr("engine.doctor.packages.versions", lambda: others)
+    findings = found()["packages"]
+    assert {each.level for each in findings} == {Level.WARNING}
+    assert all("read against 0.0.1" in each.message for each in findings)
+
+
+def test_few_descriptors() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+        first, _ = limits()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert first.level is Level.ERROR and "200 open files" in first.message
+
+
+def test_a_disk_with_less_than_is_wanted(tmp_path: Path) -> None:
+    assert disk("runs", tmp_path / "a" / "b", remedy="", wanted=1).level is Level.OK
+    assert disk("runs", tmp_path, remedy="", wanted=1 << 62).level is Level.WARNING
+    findings = found("cache=lmcache", "cache.memory_gb=1000000")["disk"]
+    (short,) = (each for each in findings if "shared memory" in each.message)
+    assert short.level is Level.WARNING and "cache.memory_gb" in short.remedy
