@@ -24,6 +24,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from engine.core import UserError
+from engine.documents import read_yaml
 from engine.inference.weights import longest_context
 from engine.preset import settle
 from engine.problem import POOL, shipped
@@ -147,7 +148,7 @@ def load(path: Path) -> RunSettings:
         UserError: the file is missing or isn't what `save` writes.
     """
     try:
-        return settings_of(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return settings_of(read_yaml(path.read_text(encoding="utf-8")))
     except UserError as error:
         hint = "a run goes on with the version of Brood that began it"
         raise UserError(f"{path} can't be read as a run's settings: {error}; {hint}") from error

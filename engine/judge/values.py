@@ -240,7 +240,10 @@ class _Decoder:
             if prod(lengths):
                 raise WireError("an array has elements without bytes")
             return np.empty(lengths, dtype)
-        return np.frombuffer(data, dtype=dtype).reshape(lengths).copy()
+        array = np.frombuffer(data, dtype=dtype).reshape(lengths).copy()
+        if dtype.kind == "b" and array.view(np.uint8).max() > 1:  # see `contract`
+            raise WireError("a boolean is neither true nor false")
+        return array
 
     def _objects(self, payload: Any, depth: int) -> Any:
         shape, items = payload

@@ -22,6 +22,8 @@ from engine.store.database import (
 )
 
 DATABASE = "run.db"
+# What SQLite says of a damaged file may be no text.
+_DAMAGE = (exc.DBAPIError, UnicodeDecodeError)
 _APPLICATION_ID = 0x42524F44  # "BROD"
 
 
@@ -53,11 +55,11 @@ class SqliteDatabase(Database):
         self._engine = _engine(f"{path.absolute().as_uri()}?{how}")
         try:
             self._connection = self._engine.connect()
-        except exc.DBAPIError as error:
+        except _DAMAGE as error:
             raise self._no_log(error) from error
         try:
             _check_schema(self._connection, path)
-        except exc.DBAPIError as error:
+        except _DAMAGE as error:
             self.close()
             raise self._no_log(error) from error
         except UserError:
@@ -94,13 +96,13 @@ class SqliteDatabase(Database):
         try:
             with self._engine.connect() as connection:
                 yield connection
-        except exc.DBAPIError as error:
-            raise UserError(
-                f"{self._path} is damaged: {error.orig}; restore it from a copy"
-            ) from error
+        except _DAMAGE as error:
+            why = getattr(error, "orig", error)
+            raise UserError(f"{self._path} is damaged: {why}; restore it from a copy") from error
 
-    def _no_log(self, error: exc.DBAPIError) -> UserError:
-        return UserError(f"{self._path} is not the log of a run: {error.orig}")
+    def _no_log(self, error: Exception) -> UserError:
+        why = getattr(error, "orig", error)
+        return UserError(f"{self._path} is not the log of a run: {why}")
 
 
 def create_sqlite(folder: Path, rows: Iterable[Row]) -> None:
