@@ -14,6 +14,7 @@ from typing import Any
 from bench.fuzz.worker import Progress
 
 _LOOK_SECONDS = 0.1
+_START_SECONDS = 600.0  # it imports its reader, which may be torch
 _MOST_LOST = 20  # processes that a target may lose
 
 
@@ -75,8 +76,8 @@ def hunt(target: str, *, seed: int, first: int, inputs: int, hang_seconds: float
             )
             if progress.load().at >= last and ended == "0":
                 break
-            if progress.at == 0 and not (progress.taken or progress.refused) and ended != "hang":
-                raise RuntimeError(f"{target}: {(folder / 'log').read_text()[-1000:]}")
+            if progress.began <= lost:
+                raise RuntimeError(f"{target}: {ended}: {(folder / 'log').read_text()[-1000:]}")
             if (lost := lost + 1) > _MOST_LOST:
                 raise RuntimeError(f"{target} has lost {lost} processes; see {ended}")
             found.hangs += ended == "hang"
@@ -102,14 +103,14 @@ def _watched(arguments: list[str], *, progress: Progress, log: Path, hang_second
             stdout=output,
             stderr=output,
         )
-    at, since = -1, time.monotonic()
+    began, at, since = progress.began, -1, time.monotonic()
     try:
         while process.poll() is None:
             time.sleep(_LOOK_SECONDS)
-            if progress.load().at != at:
+            is_reading = progress.load().began > began
+            if is_reading and progress.at != at:
                 at, since = progress.at, time.monotonic()
-            # Before its first input a worker imports its reader, which may be torch.
-            if time.monotonic() - since > hang_seconds:
+            if time.monotonic() - since > (hang_seconds if is_reading else _START_SECONDS):
                 return "hang"
     finally:
         process.kill()

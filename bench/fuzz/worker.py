@@ -7,6 +7,7 @@ lost when the process dies of an input, or is killed because it hangs at one.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import mmap
@@ -32,12 +33,13 @@ class Progress:
     """A file of counters that outlives the process that counts.
 
     Attributes:
+        began: how many processes have begun to read.
         at: the input that is read, or is read next.
         taken, refused, crashes, wrong: what became of those before.
         slowest: seconds of the slowest one.
     """
 
-    _FORM = struct.Struct("<5Qd")
+    _FORM = struct.Struct("<6Qd")
 
     def __init__(self, path: Path) -> None:
         """Map the file, which is made if it is not there."""
@@ -50,13 +52,25 @@ class Progress:
     def load(self) -> Self:
         """Read the counters."""
         found = self._FORM.unpack_from(self._memory)
-        self.at, self.taken, self.refused, self.crashes, self.wrong, self.slowest = found
+        self.began, self.at, self.taken, self.refused, *others = found
+        self.crashes, self.wrong, self.slowest = others
         return self
 
     def store(self) -> None:
         """Write the counters."""
-        counts = (self.at, self.taken, self.refused, self.crashes, self.wrong, self.slowest)
-        self._FORM.pack_into(self._memory, 0, *counts)
+        counts = (self.began, self.at, self.taken, self.refused, self.crashes, self.wrong)
+        self._FORM.pack_into(self._memory, 0, *counts, self.slowest)
+
+
+def target_of(name: str) -> type[Target]:
+    """Return a target by its name, or by ``MODULE:CLASS``."""
+    module, _, kind = name.partition(":")
+    if kind:
+        found: type[Target] = getattr(importlib.import_module(module), kind)
+        return found
+    from bench.fuzz.targets import TARGETS
+
+    return TARGETS[name]
 
 
 def rng_of(*, seed: int, target: str, number: int) -> Random:
@@ -68,6 +82,7 @@ def feed(
     target: Target, *, seed: int, first: int, last: int, progress: Progress, findings: Path
 ) -> None:
     """Have the inputs ``first`` to ``last - 1`` read."""
+    progress.began += 1
     for number in range(first, last):
         progress.at = number
         progress.store()
@@ -111,11 +126,9 @@ def main(
     name: str, seed: int, first: int, last: int, folder: Path, counted: Path, noted: Path
 ) -> None:
     """Do as the module says."""
-    from bench.fuzz.targets import TARGETS
-
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    target = TARGETS[name](folder)
+    target = target_of(name)(folder)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + _MOST_BYTES, hard))
