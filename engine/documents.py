@@ -6,14 +6,16 @@ that it is damaged. Does not cover what the values have to be.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
 
 MOST_VALUES = 1_000_000
 """Values that a YAML text may stand for, each as often as references repeat it."""
-# libyaml's reader, several times as fast; wheels of PyYAML hold it.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # wheels of PyYAML have it
+_MOST_LEVELS = 5000
 _STUMBLES = (ValueError, LookupError, AttributeError, TypeError, RecursionError, ArithmeticError)
 
 
@@ -23,13 +25,21 @@ def read_yaml(text: str) -> Any:
     Raises:
         yaml.YAMLError: it is no YAML of plain values, or stands for more than `MOST_VALUES`.
     """
-    try:
-        value = yaml.load(text, Loader=_LOADER)
-    except _STUMBLES as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error!r:.200}"
-        raise yaml.YAMLError(f"a value can't be read: {why}") from error
-    _count(value, {})
+    with _as_yaml_error():
+        value = yaml.load(text, Loader=_loader(text))
+        _count(value, {})
     return value
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Return the nodes of a YAML text, which know their lines; None where it is empty.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+    """
+    with _as_yaml_error():
+        node: yaml.Node | None = yaml.compose(text, Loader=_loader(text))
+    return node
 
 
 def read_json(text: str | bytes) -> Any:
@@ -42,6 +52,25 @@ def read_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+@contextmanager
+def _as_yaml_error() -> Iterator[None]:
+    try:
+        yield
+    except _STUMBLES as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error!r:.200}"
+        raise yaml.YAMLError(f"a value can't be read: {why}") from error
+
+
+def _loader(text: str) -> Any:
+    """Return libyaml's loader, several times as fast as Python's, if the text can't be too deep.
+
+    libyaml's recurses on the stack of C, which nothing bounds. Each level needs a bracket, or a
+    column of some line.
+    """
+    levels = text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0)
+    return _FAST if levels < _MOST_LEVELS else yaml.SafeLoader
 
 
 def _count(value: Any, known: dict[int, int]) -> int:

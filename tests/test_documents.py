@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 from engine import config
 from engine.cluster.last_nodes import LastNodes
 from engine.core import UserError
-from engine.documents import MOST_VALUES, read_json, read_yaml
+from engine.documents import MOST_VALUES, compose_yaml, read_json, read_yaml
 from engine.problem import load_problem
 from engine.problem.declaration import read_declaration
 from engine.problem.places import place_of_key
@@ -30,6 +31,8 @@ STUMBLES = {
     "no bytes": "direction: !!binary 'é'",
     "digits": f"direction: {'9' * 5000}",
     "depth": "direction: " + "[" * 5000,
+    "more depth": "direction: " + "[" * 300_000,
+    "depth without a bracket": "- " * 300_000,
     "references": LAUGHS,
     "a circle": "direction: &a [*a]",
     "an object": "direction: !!python/object/apply:os.system [true]",
@@ -41,6 +44,8 @@ STUMBLES = {
 def test_what_makes_a_reader_of_yaml_stumble_is_one_error(text: str) -> None:
     with pytest.raises(yaml.YAMLError) as caught:
         read_yaml(text)
+    with contextlib.suppress(yaml.YAMLError):  # where only a value is none
+        compose_yaml(text)
     assert len(str(caught.value)) < 1000
 
 

@@ -248,7 +248,7 @@ def backwards(path: Path) -> None:
 
 
 def no_text(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b'"ts":20', b'"\xe7":0,"ts":20'))
+    path.write_bytes(path.read_bytes().replace(b'"ts":20', b'"name":"\xe7","ts":20'))
 
 
 def nested(path: Path) -> None:

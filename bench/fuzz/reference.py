@@ -139,8 +139,6 @@ def same(one: Any, other: Any) -> bool:
         if one.dtype.kind != "O":
             return bool(one.tobytes() == other.tobytes())
         return all(map(same, one.ravel().tolist(), other.ravel().tolist()))
-    if isinstance(one, np.bytes_ | np.str_):  # how long it was before does not count
-        return bool(one == other)
     if isinstance(one, np.generic):
         return one.dtype == other.dtype and one.tobytes() == other.tobytes()
     if isinstance(one, list | tuple | deque):

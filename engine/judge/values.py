@@ -261,7 +261,10 @@ class _Decoder:
             return self.decode(value, depth)[()]
         if type(value) not in (bool, int, float):
             raise WireError("a NumPy scalar is no number")
-        return _dtype(name).type(value)
+        dtype = _dtype(name)
+        if dtype.kind not in "biuf" or dtype.itemsize > 8:  # others cross as arrays
+            raise WireError("a NumPy scalar is of no type that crosses as a number")
+        return dtype.type(value)
 
     def _object(self, payload: Any, depth: int) -> dict[str, Any]:
         if type(payload) is not dict:

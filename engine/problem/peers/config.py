@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from engine.core import UserError
-from engine.documents import read_yaml
+from engine.documents import compose_yaml, read_yaml
 from engine.problem.declaration import one_line, read
 
 MOST_SECONDS = 7 * 24 * 3600.0
@@ -30,7 +30,7 @@ class Config:
         text = read(path)
         try:
             values = read_yaml(text)
-            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+            self._root = compose_yaml(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             line = f":{mark.line + 1}" if mark else ""
