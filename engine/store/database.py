@@ -25,6 +25,8 @@ from sqlalchemy import (
     select,
 )
 
+from engine.core import UserError
+
 SCHEMA_VERSION = 9
 METADATA = MetaData()
 EVENTS = Table(
@@ -103,7 +105,11 @@ class Database(ABC):
         """
         with self.reading() as connection:
             seq, session = connection.execute(last_row()).one()
-            return seq, session
+        if type(session) is not int:  # SQLite keeps anything in any column
+            raise UserError(
+                f"{self.name} is damaged: an event has no session; restore it from a copy"
+            )
+        return seq, session
 
 
 def last_row() -> Select[Any]:

@@ -257,8 +257,10 @@ def test_another_programs_database_is_refused(tmp_path: Path) -> None:
 )
 def test_a_damaged_event_is_reported_with_the_file(of_file: Path, change: str) -> None:
     sql(of_file / "run.db", change)
-    with EventLog(of_file) as log, pytest.raises(UserError, match=r"run\.db is damaged: "):
+    with pytest.raises(UserError, match=r"run\.db is damaged: "), EventLog(of_file) as log:
         list(log.events())
+    with pytest.raises(UserError, match=r"run\.db is damaged: "):
+        list(read_log(of_file))
 
 
 def test_what_sqlite_says_of_a_file_may_be_no_text(of_file: Path) -> None:
