@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-all docs lint format lock wheel-check environment clean
+.PHONY: help run test test-slow test-all docs lint format lock audit wheel-check environment clean
 
 help:  ## Say what can be made
 	@awk 'NR > 2 && /^#/ { print substr($$0, 3) } /^$$/ { print; exit }' $(MAKEFILE_LIST)
@@ -47,6 +47,13 @@ format: environment  ## Put the code into the common format
 
 lock: environment  ## Regenerate requirements/*.txt from pyproject.toml
 	@$(BIN)/python -m install.lock
+
+audit: environment  ## List known vulnerabilities of the pinned packages; needs a network
+	@mkdir -p build/audit
+	@set -e; for stack in cpu cuda; do \
+		sed 's/,!=[^ ;]*//' requirements/$$stack.txt > build/audit/$$stack.txt; \
+		$(BIN)/uv tool run pip-audit==2.10.1 --no-deps --disable-pip -r build/audit/$$stack.txt $(ARGS); \
+	done
 
 wheel-check: environment  ## Build a wheel and try it in a new environment: ARGS="extra=cpu"
 	@$(BIN)/python -m install.wheel_check $(ARGS)

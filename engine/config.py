@@ -24,6 +24,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from engine.core import UserError
+from engine.documents import read_yaml
 from engine.earlier import as_now
 from engine.inference.weights import longest_context
 from engine.preset import settle
@@ -256,7 +257,7 @@ def _values(path: Path) -> Any:
         UserError: it can't be read, or is no YAML.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return read_yaml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UserError(f"{path} can't be read as a run's settings: {_line(error)}") from error
 

@@ -273,7 +273,7 @@ def _sound_lines(path: Path) -> Iterator[tuple[Event, int]]:
                 return
             try:
                 event = _decode(line.removesuffix(_END))
-            except msgspec.MsgspecError:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 return
             end += len(line)
             yield event, end

@@ -145,7 +145,9 @@ bool Walls::confine(const Limits& limits, unsigned int keep) const {
     if (!limit(RLIMIT_AS, limits.address_space_bytes)) return false;
     if (!limit(RLIMIT_DATA, limits.data_bytes) || !limit(RLIMIT_NPROC, limits.processes)) return false;
     if (!limit(RLIMIT_CPU, limits.cpu_seconds) || !limit(RLIMIT_FSIZE, limits.file_bytes)) return false;
-    if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_NOFILE, limits.open_files)) return false;
+    // One byte, which holds no dump: 0 does not keep the kernel from starting a program that takes
+    // dumps (core_pattern), as root and outside of all walls; 1 does.
+    if (!limit(RLIMIT_CORE, 1) || !limit(RLIMIT_NOFILE, limits.open_files)) return false;
     if (!limit(RLIMIT_MEMLOCK, 0) || !limit(RLIMIT_MSGQUEUE, 0)) return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0 || !drop_capabilities()) return false;
     if (ruleset_ >= 0 && syscall(restrict_self, ruleset_, 0) != 0) return false;

@@ -247,7 +247,15 @@ def backwards(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"ts":20,"dur":5', b'"ts":20,"dur":-5'))
 
 
-@pytest.mark.parametrize("harm", [cut, zeros, noise, backwards])
+def no_text(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"ts":20', b'"name":"\xe7","ts":20'))
+
+
+def nested(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"ts":20', b'"x":%s,"ts":20' % (b"[" * 100_000)))
+
+
+@pytest.mark.parametrize("harm", [cut, zeros, noise, backwards, no_text, nested])
 def test_a_harmed_end_is_left_out_and_mended(
     path: Path, clock: Clock, harm: Callable[[Path], None]
 ) -> None:

@@ -8,6 +8,8 @@ first.
 import json
 from pathlib import Path
 
+from engine.documents import read_json
+
 _NAME = "machines.json"
 
 
@@ -18,7 +20,7 @@ class LastNodes:
         """Read what the last session left in a run's ``folder``, if it did and it can be read."""
         self._path = folder / _NAME
         try:
-            found = json.loads(self._path.read_text())
+            found = read_json(self._path.read_text())
             self._nodes = {int(number): str(node) for number, node in found.items()}
         except (OSError, ValueError, AttributeError):
             self._nodes = {}

@@ -21,7 +21,7 @@ from engine.arguments import Arguments, execute
 from engine.core import UserError
 from engine.dashboard import WatchedRuns, make_app
 from engine.dashboard.app import GRACE_SECONDS
-from engine.dashboard.guard import ADDRESS
+from engine.dashboard.guard import ADDRESS, PromptProtocol
 
 _PORT = 8642
 _LARGEST = 65_535
@@ -44,6 +44,8 @@ def _serve(arguments: Arguments) -> int:
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(runs, token=token),
+            http=PromptProtocol,
+            ws="none",
             lifespan="off",
             log_level="warning",
             access_log=False,

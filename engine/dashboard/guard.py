@@ -3,9 +3,11 @@
 The page is for the machine that it runs on. A page of somebody else's that is open in the same
 browser may send requests here, but reads no answer (no header allows it), has no name that leads
 here (the host's name is checked, so a name that is made to point here gains nothing), and can ask
-nothing of a run: that needs a header with the token, which no address and no form has.
+nothing of a run: that needs a header with the token, which no address and no form has. A
+connection at which nothing is asked is ended, or slow ones would use up the descriptors.
 """
 
+import asyncio
 import secrets
 
 from starlette.datastructures import MutableHeaders
@@ -13,9 +15,12 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 ADDRESS = "127.0.0.1"
 """The only one that the page is served on."""
+SECONDS_TO_ASK = 5.0
+"""That a connection may go on without a whole request; twice that at most."""
 TOKEN = "x-brood-token"
 """Header that holds the token."""
 _HOSTS = (ADDRESS, "localhost")
@@ -47,6 +52,33 @@ class Headers:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+class PromptProtocol(H11Protocol):
+    """HTTP as uvicorn has it, but a connection at which nothing is asked is ended.
+
+    uvicorn ends one after an answer, as long as nothing comes; not one whose next request, or
+    first, comes a byte at a time.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to look."""
+        super().connection_made(transport)
+        self._last: object = self.cycle  # the request at the last look
+        self._look = self.loop.call_later(SECONDS_TO_ASK, self._end_or_look_on)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look no longer."""
+        self._look.cancel()
+        super().connection_lost(exc)
+
+    def _end_or_look_on(self) -> None:
+        is_answered = self.cycle is None or self.cycle.response_complete
+        if is_answered and self._last is self.cycle:
+            self.transport.abort()
+            return
+        self._last = self.cycle if is_answered else self  # which no request is
+        self._look = self.loop.call_later(SECONDS_TO_ASK, self._end_or_look_on)
 
 
 MIDDLEWARE = (

@@ -4,7 +4,6 @@ Kept are the figures of every event and none of its long texts, so that hundreds
 events fit into memory; a program's text is read from the store when somebody asks for it.
 """
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from urllib.parse import quote
 
 from engine.budget import Account
 from engine.core import Seed, UserError
+from engine.documents import read_json
 from engine.report.analysis import GrowingRun, growing_run
 from engine.report.page.text import cut, shown
 from engine.report.tables import overview
@@ -157,7 +157,7 @@ class WatchedRun:
     def _ended(self) -> bool:
         """Whether its summary says that a limit was reached: the clock's is in no event."""
         try:
-            summary = json.loads((self.folder / "summary.json").read_bytes())
+            summary = read_json((self.folder / "summary.json").read_bytes())
             return summary["ended_by"] is not None
         except (OSError, ValueError, KeyError, TypeError):
             return False

@@ -75,8 +75,8 @@ def unpack(data: bytes | bytearray, cases: Sequence[Case]) -> list[Outputs]:
     """Return the arrays of all ``cases`` from the bytes of `pack`, each writable and aligned.
 
     Raises:
-        ContractError: the bytes are too few or too many, or a value is not finite where the
-            contract says so.
+        ContractError: the bytes are too few or too many, a boolean is neither true nor false, or a
+            value is not finite where the contract says so.
     """
     outputs: list[Outputs] = []
     rest = memoryview(data)
@@ -106,6 +106,9 @@ def _take(data: memoryview, spec: ArraySpec, where: str) -> tuple[Array, memoryv
     if len(data) < size:
         raise ContractError(f"{where} has {len(data)} bytes, expected {size}")
     array = np.frombuffer(data[:size], dtype=spec.dtype).reshape(shape).copy()
+    if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
+        # Each such byte counts as true, but sorting tells them apart; no program returns them.
+        raise ContractError(f"{where} holds a byte that is neither true nor false")
     _check_finite(array, spec, where)
     return array, data[size:]
 

@@ -240,7 +240,10 @@ class _Decoder:
             if prod(lengths):
                 raise WireError("an array has elements without bytes")
             return np.empty(lengths, dtype)
-        return np.frombuffer(data, dtype=dtype).reshape(lengths).copy()
+        array = np.frombuffer(data, dtype=dtype).reshape(lengths).copy()
+        if dtype.kind == "b" and array.view(np.uint8).max() > 1:  # see `contract`
+            raise WireError("a boolean is neither true nor false")
+        return array
 
     def _objects(self, payload: Any, depth: int) -> Any:
         shape, items = payload
@@ -258,7 +261,10 @@ class _Decoder:
             return self.decode(value, depth)[()]
         if type(value) not in (bool, int, float):
             raise WireError("a NumPy scalar is no number")
-        return _dtype(name).type(value)
+        dtype = _dtype(name)
+        if dtype.kind not in "biuf" or dtype.itemsize > 8:  # others cross as arrays
+            raise WireError("a NumPy scalar is of no type that crosses as a number")
+        return dtype.type(value)
 
     def _object(self, payload: Any, depth: int) -> dict[str, Any]:
         if type(payload) is not dict:

@@ -38,6 +38,11 @@ from engine.settings import LearningSettings
 
 _STATE = "trainer.pt"
 _KEPT = 4  # adapters that steps began with
+# What a damaged file has torch, its optimizer and what else reads the state raise.
+_DAMAGE = (
+    *(OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError),
+    *(AttributeError, AssertionError, OverflowError),
+)
 
 
 class Trainer:
@@ -134,7 +139,11 @@ class Trainer:
             state = torch.load(folder / _STATE, weights_only=True)
             self._optimizer.begin_at(self._optimizer.parameters())
             self._optimizer.adamw.load_state_dict(state["optimizer"])
-        except (OSError, EOFError, RuntimeError, ValueError, KeyError) as error:
+            self._collapse.restore(state["collapse"])
+            self._earlier = deque(state["earlier"], maxlen=_KEPT)
+            self._examples.restore(_example(each) for each in state["examples"])
+            self._random.set_state(state["random"])
+        except _DAMAGE as error:
             reason = " ".join(str(error).split())[:300]
             raise UserError(
                 f"the trainer's state in {folder} can't be read: {reason}; begin another run"
@@ -143,10 +152,6 @@ class Trainer:
             raise UserError(
                 f"the trainer's state in {folder} can't be read: it is damaged; begin another run"
             ) from error
-        self._collapse.restore(state["collapse"])
-        self._earlier = deque(state["earlier"], maxlen=_KEPT)
-        self._examples.restore(_example(each) for each in state["examples"])
-        self._random.set_state(state["random"])
 
     def _guarded(self, groups: Sequence[Group], *, version: int, progress: float) -> Step:
         """Make a step, and take it back if it went wrong."""

@@ -18,6 +18,7 @@ from engine.core import (
     Limits,
     UserError,
 )
+from engine.documents import read_yaml
 from engine.problem.places import lines_of_keys, place
 from engine.section import require, shown, valid_keys
 
@@ -43,7 +44,7 @@ def read_declaration(path: Path) -> dict[str, Any]:
     """
     text = read(path)
     try:
-        raw = yaml.safe_load(text)
+        raw = read_yaml(text)
         lines = lines_of_keys(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from engine.documents import compose_yaml
+
 
 def place(path: Path, line: int | None) -> str:
     """Return how messages name a line of a file; None for a line that is not known."""
@@ -67,7 +69,7 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
     Raises:
         yaml.YAMLError: the text is no YAML.
     """
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = compose_yaml(text)
     if not isinstance(root, yaml.MappingNode):
         return {}
     return {str(key.value): key.start_mark.line + 1 for key, _ in root.value}

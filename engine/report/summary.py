@@ -14,6 +14,7 @@ from typing import Any
 from engine.budget import Account, Limit
 from engine.core import INITIAL, Novelty, Problem, Update, UserError
 from engine.core.bundle import files_of, is_bundle
+from engine.documents import read_json
 from engine.durable import write_whole
 from engine.report.clock import clock_use
 from engine.settings import RunSettings
@@ -189,8 +190,10 @@ def learned(settings: RunSettings, updates: Sequence[Update]) -> dict[str, Any] 
 def _probed(path: Path) -> dict[str, Any] | None:
     """Return what ``engine.probe`` found without its rows; None if it has found nothing yet."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict):
         return None
     return {name: value for name, value in found.items() if name != "prompts"}
 

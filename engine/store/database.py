@@ -127,7 +127,11 @@ class Database(ABC):
         """
         with self.reading() as connection:
             seq, session = connection.execute(last_row()).one()
-            return seq, session
+        if type(session) is not int:  # SQLite keeps anything in any column
+            raise UserError(
+                f"{self.name} is damaged: an event has no session; restore it from a copy"
+            )
+        return seq, session
 
     def _upgraded(self, row: RowMapping) -> Row:
         if self.version == SCHEMA_VERSION:

@@ -168,8 +168,11 @@ def recorded_of(database: Database, *, after: int = 0) -> Iterator[Recorded]:
         UserError: it is damaged.
     """
     for row in database.rows(after=after):
+        session, elapsed = row["session"], row["elapsed"]
+        if type(session) is not int or not isinstance(elapsed, int | float):  # SQLite keeps any
+            raise _damaged(database, f"event {row['seq']} has no session or no time")
         event = _decoded(database, row["kind"], row["body"])
-        yield Recorded(session=row["session"], elapsed=row["elapsed"], event=event)
+        yield Recorded(session=session, elapsed=elapsed, event=event)
 
 
 def first_rows(events: Iterable[Event]) -> Iterator[Row]:
@@ -198,5 +201,9 @@ def row_of(recorded: Recorded, *, seq: int) -> Row:
 def _decoded(database: Database, kind: str, body: str) -> Event:
     try:
         return decode(kind, body)
-    except (KeyError, ValueError, TypeError) as error:
-        raise UserError(f"{database.name} is damaged: {error}; restore it from a copy") from error
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
+        raise _damaged(database, error) from error
+
+
+def _damaged(database: Database, why: object) -> UserError:
+    return UserError(f"{database.name} is damaged: {why}; restore it from a copy")

@@ -22,6 +22,8 @@ from engine.store.database import EVENTS, METADATA, Database, Row, last_row
 from engine.store.migrations import SCHEMA_VERSION, check_readable
 
 DATABASE = "run.db"
+# What SQLite says of a damaged file may be no text.
+_DAMAGE = (exc.DBAPIError, UnicodeDecodeError)
 _APPLICATION_ID = 0x42524F44  # "BROD"
 _SAID_EVERY = 30.0  # seconds
 _log = logging.getLogger("brood")
@@ -64,12 +66,12 @@ class SqliteDatabase(Database):
         self._inode = path.stat().st_ino
         try:
             self._connection = self._engine.connect()
-        except exc.DBAPIError as error:
+        except _DAMAGE as error:
             self._resources.close()
             raise self._unreadable(error, "is not the log of a run") from error
         try:
             self.version = _schema(self._connection, path)
-        except exc.DBAPIError as error:
+        except _DAMAGE as error:
             self.close()
             raise self._unreadable(error, "is not the log of a run") from error
         except UserError:
@@ -118,7 +120,7 @@ class SqliteDatabase(Database):
         try:
             with self._engine.connect() as connection:
                 yield connection
-        except exc.DBAPIError as error:
+        except _DAMAGE as error:
             raise self._unreadable(error, "is damaged") from error
 
     def _written(self, rows: Sequence[Row]) -> bool:
@@ -150,8 +152,10 @@ class SqliteDatabase(Database):
                 "with resume=FOLDER of where it is now"
             )
 
-    def _unreadable(self, error: exc.DBAPIError, otherwise: str) -> UserError:
+    def _unreadable(self, error: Exception, otherwise: str) -> UserError:
         """Return what to say of a file that can't be read: locked, out of reach, or otherwise."""
+        if not isinstance(error, exc.DBAPIError):
+            return UserError(f"{self._path} {otherwise}: {error}; restore it from a copy")
         if _is_locked(error):
             return UserError(f"{self._path} is locked by another program; wait for it or end it")
         if _primary_code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):

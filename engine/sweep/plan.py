@@ -5,7 +5,6 @@ began, so it goes on as it was configured, from wherever it is resumed.
 """
 
 import dataclasses
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ import yaml
 
 from engine import config
 from engine.core import UserError
+from engine.documents import read_json, read_yaml
 from engine.durable import write_whole
 from engine.settings import RunSettings, settings_of
 
@@ -45,7 +45,7 @@ class Planned:
     def summary(self) -> dict[str, Any] | None:
         """Return the run's summary; None as long as it has not reached its budget."""
         try:
-            found = json.loads((self.folder / "summary.json").read_text(encoding="utf-8"))
+            found = read_json((self.folder / "summary.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return found if isinstance(found, dict) and found.get("ended_by") is not None else None
@@ -99,7 +99,7 @@ def read_sweep(folder: Path) -> Sweep:
     """
     path = folder / _FILE
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = read_yaml(path.read_text(encoding="utf-8"))
         runs = tuple(
             Planned(
                 name=str(each["name"]),

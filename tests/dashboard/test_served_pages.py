@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -87,6 +88,52 @@ def test_another_host_name_is_refused(page: Page, host: str) -> None:
     for path in ("/", "/events", "/program/a?id=1.1"):
         assert page.ask(path, headers={"Host": host})[0] == 400
     assert page.ask("/", headers={"Host": f"localhost:{page.port}"})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "GET / HTTP/1.1\r\nHost: {host}\r\nHost: evil.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: evil.example\r\nHost: {host}\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: {host}@evil.example\r\n\r\n",
+        "GET /" + "a" * 70_000,
+        "\x16\x03\x01 not even HTTP\r\n\r\n",
+    ],
+    ids=("two", "two, ours last", "none", "none, old", "user", "endless", "TLS"),
+)
+def test_a_request_with_no_host_of_ours_is_refused(page: Page, lines: str) -> None:
+    with socket.create_connection(("127.0.0.1", page.port), timeout=60) as raw:
+        raw.sendall(lines.format(host=f"127.0.0.1:{page.port}").encode("latin-1"))
+        assert raw.recv(100).split()[1] == b"400"
+    assert page.ask("/")[0] == 200
+
+
+def test_another_pages_requests_get_nothing(page: Page) -> None:
+    asked = {"Origin": "http://evil.example", "Access-Control-Request-Headers": "x-brood-token"}
+    status, headers, _ = page.ask("/steer/a", method="OPTIONS", headers=asked)
+    assert status == 405 and not [name for name in headers if name.startswith("access-control")]
+    simple = {"Origin": "http://evil.example", "Content-Type": "text/plain"}
+    status, _, _ = page.ask("/steer/a", method="POST", body={"kind": "stop"}, headers=simple)
+    assert status == 403
+
+
+def test_slow_requests_keep_nobody_out(page: Page) -> None:
+    slow = [socket.create_connection(("127.0.0.1", page.port), timeout=60) for _ in range(300)]
+    try:
+        whole = f"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n".encode()
+        for number, each in enumerate(slow):  # half of them with a request that is answered first
+            each.sendall(whole * (number % 2) + b"GET / HTTP/1.1\r\nHost: ")
+        assert page.ask("/")[0] == 200
+        for each in slow:  # the page ends those that go on being silent
+            with contextlib.suppress(ConnectionResetError):
+                while each.recv(1 << 16):
+                    pass
+        assert page.ask("/")[0] == 200
+    finally:
+        for each in slow:
+            each.close()
 
 
 def test_nobody_else_can_reach_it(page: Page) -> None:

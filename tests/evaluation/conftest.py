@@ -22,8 +22,16 @@ SECRET = "the run's own data"
 
 # Numbers of system calls that the C library has no function for, and that differ by machine.
 CALLS = {
-    "x86_64": {"BPF": 321, "KEYCTL": 250, "PERF": 298, "SECCOMP": 317, "USERFAULTFD": 323},
-    "aarch64": {"BPF": 280, "KEYCTL": 219, "PERF": 241, "SECCOMP": 277, "USERFAULTFD": 282},
+    "x86_64": {
+        **{"BPF": 321, "KEYCTL": 250, "PERF": 298, "SECCOMP": 317, "USERFAULTFD": 323},
+        **{"PIVOT_ROOT": 155, "KCMP": 312, "FINIT_MODULE": 313, "KEXEC_LOAD": 246, "CLONE": 56},
+        **{"MOVE_PAGES": 279, "IOPRIO_SET": 251, "EXECVEAT": 322},
+    },
+    "aarch64": {
+        **{"BPF": 280, "KEYCTL": 219, "PERF": 241, "SECCOMP": 277, "USERFAULTFD": 282},
+        **{"PIVOT_ROOT": 41, "KCMP": 272, "FINIT_MODULE": 273, "KEXEC_LOAD": 104, "CLONE": 220},
+        **{"MOVE_PAGES": 239, "IOPRIO_SET": 30, "EXECVEAT": 281},
+    },
 }
 
 

@@ -355,6 +355,26 @@ def test_memory_that_processes_share_counts_once(attack: Attack) -> None:
         "call(libc.memfd_create, b'x', 0)",
         "call(libc.shmget, 0, 4096, 0o1600)",
         "call(425, 1, ctypes.create_string_buffer(120))",
+        "call(libc.setns, 0, 0)",
+        "call(libc.pivot_root, TMP.encode(), TMP.encode())",
+        "call(libc.personality, 0x0040000)",
+        "call(libc.process_vm_readv, 1, 0, 0, 0, 0, 0)",
+        "call(libc.open_by_handle_at, -100, bytes(16), 0)",
+        "call(libc.semget, 0, 1, 0o1600)",
+        "call(libc.msgget, 0, 0o1600)",
+        "call(libc.mq_open, b'/x', 0o102, 0o600, None)",
+        "call(libc.fanotify_init, 0, 0)",
+        "call(libc.inotify_init1, 0)",
+        "call(libc.vmsplice, 1, 0, 0, 0)",
+        "call(libc.setgroups, 0, 0)",
+        "call(428, -100, b'/', 0x8000)",  # open_tree
+        "call(430, b'tmpfs', 0)",  # fsopen
+        "call(438, 1, 1, 0)",  # pidfd_getfd
+        "call(440, 1, 0, 0, 4, 0)",  # process_madvise
+        "call(442, -1, b'/', 0x8000, bytes(32), 32)",  # mount_setattr
+        "call(444, 0, 0, 1)",  # landlock_create_ruleset
+        "call(447, 0)",  # memfd_secret
+        "import fcntl, termios; fcntl.ioctl(1, termios.TIOCSTI, b'x')",
         "os.sched_setaffinity(0, {0, 1})",
         "os.nice(-5)",
         "resource.prlimit(1, resource.RLIMIT_NOFILE, (3, 3))",

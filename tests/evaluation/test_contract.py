@@ -162,3 +162,11 @@ def test_a_contract_that_can_not_be_checked_is_refused(outputs: dict[str, ArrayS
 
 def test_a_contract_that_can_be_checked_is_accepted() -> None:
     check_contract([OPEN, case(b=ArraySpec(shape=(), dtype="bool"))])
+
+
+def test_a_boolean_is_true_or_false() -> None:
+    one = case(a=ArraySpec(shape=(2,), dtype="bool"))
+    assert unpack(b"\1\0", [one])[0]["a"].tolist() == [True, False]
+    for odd in (b"\1\2", b"\xff\0"):
+        with pytest.raises(ContractError, match="neither true nor false"):
+            unpack(odd, [one])

@@ -28,6 +28,9 @@ def silent(name: str, attempt: str, words: str = "PermissionError: [Errno 1]") -
     silent("a socket found open", "socket.socket(fileno=3)", "Error: [Errno"),
     silent("a message queue", "call(libc.msgget, 0, 0o1600)"),
     silent("a POSIX message queue", "call(libc.mq_open, b'/' + MARK.encode(), 0o102, 0o600, None)"),
+    silent("a semaphore of System V", "call(libc.semget, 0, 1, 0o1600)"),
+    silent("a socket of io_uring's", "call(425, 8, ctypes.create_string_buffer(120))"),
+    silent("a message to nobody", "call(libc.sendto, 1, b'x', 1, 0, 0, 0)"),
     silent("a semaphore", "import multiprocessing\nmultiprocessing.Lock()", "Error: [Errno"),
 )
 def test_it_talks_to_nobody(attack: Check, hostile: Hostile) -> None:

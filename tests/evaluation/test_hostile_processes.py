@@ -106,6 +106,52 @@ def test_it_starts_no_process(attack: Check, hostile: Hostile) -> None:
     forbidden("the clock", "time.clock_settime(time.CLOCK_REALTIME, time.time())"),
     forbidden("the machine's name", "import socket\nsocket.sethostname(socket.gethostname())"),
     forbidden("a file by handle", "call(libc.open_by_handle_at, -100, bytes(16), 0)"),
+    forbidden("a descriptor of the engine", "call(438, 1, 1, 0)"),
+    forbidden("io_uring entered", "call(426, 1, 1, 1, 0, 0, 0)"),
+    forbidden("the memory of a process dropped", "call(440, 1, 0, 0, 4, 0)"),
+    forbidden("a dead process's memory taken", "call(448, 1, 0)"),
+    forbidden("the handle of a file", "call(libc.name_to_handle_at, -100, b'/', 0, 0, 0)"),
+    forbidden("another root by pivot", "call(PIVOT_ROOT, b'/', b'/')"),
+    forbidden("a mount taken away", "call(libc.umount2, b'/proc', 2)"),
+    forbidden("a tree of mounts", "call(428, -100, b'/', 0x8000)"),
+    forbidden("a mount moved", "call(429, -1, b'', -1, b'', 4)"),
+    forbidden("mounts made writable", "call(442, -1, b'/', 0x8000, bytes(32), 32)"),
+    forbidden("another personality", "call(libc.personality, 0x0040000)"),
+    forbidden(
+        "threads of two processes compared", "call(KCMP, os.getpid(), os.getppid(), 0, 0, 0)"
+    ),
+    forbidden("a module of the kernel", "call(FINIT_MODULE, 0, b'', 0)"),
+    forbidden("another kernel", "call(KEXEC_LOAD, 0, 0, 0, 0)"),
+    forbidden("a reboot", "call(libc.reboot, 0)"),  # a command that does nothing but be allowed
+    forbidden("the kernel's messages", "call(libc.klogctl, 3, bytes(16), 16)"),
+    forbidden("accounting", "call(libc.acct, 0)"),
+    forbidden("swapping", "call(libc.swapoff, b'/none')"),
+    forbidden("files watched", "call(libc.inotify_init1, 0)"),
+    forbidden("files watched by all", "call(libc.fanotify_init, 0, 0)"),
+    forbidden("a timer of the kernel", "call(libc.timer_create, 0, 0, bytes(8))"),
+    forbidden("a timer by descriptor", "call(libc.timerfd_create, 0, 0)"),
+    forbidden("an event by descriptor", "call(libc.eventfd, 0, 0)"),
+    forbidden("signals by descriptor", "call(libc.signalfd, -1, bytes(128), 0)"),
+    forbidden("memory that nobody can see", "call(447, 0)"),
+    forbidden("keys of memory", "call(libc.pkey_alloc, 0, 0)"),
+    forbidden("pages moved", "call(MOVE_PAGES, os.getppid(), 0, 0, 0, 0, 0)"),
+    forbidden("pages spliced", "call(libc.vmsplice, 1, 0, 0, 0)"),
+    forbidden("a file sent", "call(libc.sendfile, 1, 4, 0, 8)"),
+    forbidden("a program in memory", "call(EXECVEAT, 4, b'', 0, 0, 0x1000)"),
+    forbidden("the capabilities", "call(libc.capset, bytes(8), bytes(24))"),
+    forbidden("another group of users", "os.setgroups([0])"),
+    forbidden("the disk's priority", "call(IOPRIO_SET, 1, 0, 0)"),
+    forbidden(
+        "a process that is called a thread",
+        "call(libc.clone, ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0), bytes(65536), 0x100, 0)",
+    ),
+    forbidden(
+        "a thread in a user namespace",
+        "call(CLONE, 0x100 | 0x800 | 0x10000 | 0x10000000, 0, 0, 0, 0)",
+    ),
+    forbidden(
+        "text put into the terminal", "import fcntl\nfcntl.ioctl(1, 0x541C, b'x')", "[Errno 25]"
+    ),
     forbidden(
         "the terminal", "import fcntl, termios\nfcntl.ioctl(1, termios.TIOCSTI, b'x')", "[Errno 25]"
     ),
@@ -165,6 +211,9 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code))
     crash("an illegal instruction", RUN_CODE.format(code="0f0b"), "SIGILL"),
     crash("a call of 32 bits", RUN_CODE.format(code="b802000000cd80c3"), "SIG"),
     crash("a call by x32's numbers", "call(0x40000000 + 57)", "SIG"),
+    forbidden("a table of segments", "call(154, 1, bytes(16), 16)"),
+    forbidden("the ports", "call(172, 3)"),
+    forbidden("another place for thread variables", "call(158, 0x1002, 0)"),
     Hostile(
         name="a loop in machine code", attempt=RUN_CODE.format(code="ebfe"), failure=Failure.TIMEOUT
     ),
@@ -173,8 +222,8 @@ def test_machine_code(attack: Check, hostile: Hostile) -> None:
     attack(hostile)
 
 
-def leaves(name: str, attempt: str) -> Hostile:
-    return Hostile(name=name, attempt=attempt, failure=None)
+def leaves(name: str, attempt: str, before: str = "") -> Hostile:
+    return Hostile(name=name, attempt=attempt, before=before, failure=None)
 
 
 @table(
@@ -190,6 +239,20 @@ def leaves(name: str, attempt: str) -> Hostile:
     leaves("a timer", "threading.Timer(1000, print).start()"),
     leaves("a signal to come", "signal.setitimer(signal.ITIMER_REAL, 1000)"),
     leaves("blocked signals", "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())"),
+    leaves("a finalizer", "import weakref\nweakref.finalize(np, time.sleep, 1000)"),
+    leaves(
+        "an object whose end takes long",
+        "double.kept = getattr(double, 'kept', None) or Slow()",
+        before="class Slow:\n    def __del__(self): time.sleep(1000)\n",
+    ),
+    leaves(
+        "threads that wake up again and again",
+        """
+        def wake():
+            while True: time.sleep(0.001)
+        for _ in range(4): threading.Thread(target=wake, daemon=True).start()
+        """,
+    ),
     leaves("a function for the end", "import atexit\natexit.register(time.sleep, 1000)"),
     leaves("open files", "for _ in range(20): os.dup(1)"),
     leaves("a position in a file", "os.lseek(4, 77, os.SEEK_SET)"),

@@ -160,6 +160,12 @@ def forged(name: str, attempt: str, words: str = "malformed") -> Hostile:
     forged("a negative length", "forge(b'V' + bytes(80), 2**63)", "bytes too many"),
     forged("a length of nothing", "forge(b'V' + bytes(80), 0)"),
     forged("NaN", f"forge(b'V' + {NAN_BYTES})", "doubled[0] is nan, expected finite"),
+    forged(
+        "NaN with a message in it",
+        "forge(b'V' + np.uint64(0x7ff8dead00000000).tobytes() * 10)",
+        "doubled[0] is nan",
+    ),
+    forged("a result after its end", "os.write(5, b'V')\nforge(b'V' + bytes(81))", ""),
     forged("an unknown tag", "forge(b'X' + bytes(80))"),
     forged("a failure without a kind", "forge(b'F')"),
     forged("a failure of no kind", "forge(b'Fnonsense\\0a\\0b')"),

@@ -56,6 +56,10 @@ def endless(name: str, attempt: str, before: str = "") -> Hostile:
             except BaseException: pass
         """,
     ),
+    endless(
+        "numbers too small to be fast",
+        "x = np.full(1 << 20, 5e-324)\nwhile True: x = np.sqrt(x * 1.5) * np.sqrt(x)",
+    ),
     endless("it stops itself", "os.kill(os.getpid(), signal.SIGSTOP)"),
     endless("a deadlock", "lock = threading.Lock()\nlock.acquire()\nlock.acquire()"),
     endless(

@@ -180,10 +180,11 @@ HOSTILE: list[Any] = [
     {"a": ["<f8", [True], 0]},
     {"a": ["|O", [1], 0]},
     {"a": ["O8", [1], 0]},
-    {"a": ["<f8", [1], 1]},
+    {"a": ["<f8", [1], 2]},
     {"a": ["<f8", [1], -1]},
     {"a": ["<f8", [1], True]},
     {"a": ["<f8", [1] * 40, 0]},
+    {"a": ["|b1", [8], 1]},  # bytes that are neither true nor false
     {"a": ["<U0", [10**12], 0]},
     {"a": ["<f3", [1], 0]},
     {"a": ["f8,f8", [1], 0]},
@@ -193,6 +194,9 @@ HOSTILE: list[Any] = [
     {"g": ["<f8", "x"]},
     {"g": ["<i1", 4000]},
     {"g": ["|O", 1]},
+    {"g": ["|S3", 3]},
+    {"g": ["<M8[s]", 3]},
+    {"g": ["<f16", 3]},
     {"g": [None, 3]},
     {"T": [1]},
     {"d": [[1]]},
@@ -225,9 +229,9 @@ HOSTILE: list[Any] = [
 @pytest.mark.parametrize("tree", HOSTILE, ids=repr)
 def test_what_is_malformed_is_refused(tree: Any) -> None:
     with pytest.raises(WireError):
-        decode(tree, [bytes(8)], NONE)
+        decode(tree, [bytes(8), b"\2" * 8], NONE)
     with pytest.raises(WireError):
-        decode([1, {"t": [tree]}], [bytes(8)], NONE)
+        decode([1, {"t": [tree]}], [bytes(8), b"\2" * 8], NONE)
 
 
 json_trees = st.recursive(

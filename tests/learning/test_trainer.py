@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.core import UserError
 from engine.learning.group import Answer, Group
 from engine.learning.trainer import Trainer
 from engine.settings import LearningSettings
@@ -60,6 +61,30 @@ def test_a_restored_trainer_goes_on_bit_for_bit(
         one.save(tmp_path / name)
         ends.append((tmp_path / name / "adapter_model.safetensors").read_bytes())
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda state: state.update(collapse=[]),
+        lambda state: state.update(earlier=3),
+        lambda state: state.update(examples=[{"worth": 1}]),
+        lambda state: state.update(random=torch.zeros(3)),
+        lambda state: state.pop("random"),
+        lambda state: state.update(optimizer=None),
+    ],
+)
+def test_a_damaged_state_is_refused_in_a_line(
+    tiny: Path, learning: Settings, tmp_path: Path, harm: Callable[[dict[str, object]], object]
+) -> None:
+    one = trainer(tiny, learning())
+    one.save(tmp_path)
+    state = torch.load(tmp_path / "trainer.pt", weights_only=True)
+    harm(state)
+    torch.save(state, tmp_path / "trainer.pt")
+    with pytest.raises(UserError, match=r"state in .* can't be read") as caught:
+        one.load(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_log_probabilities_do_not_depend_on_what_is_computed_beside(

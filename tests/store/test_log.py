@@ -250,12 +250,25 @@ def test_another_programs_database_is_refused(tmp_path: Path) -> None:
         "UPDATE events SET body = '[]' WHERE seq = 2",
         "UPDATE events SET body = '{}' WHERE seq = 2",
         "UPDATE events SET kind = 'other' WHERE seq = 2",
+        "UPDATE events SET session = 'first' WHERE seq = 2",
+        "UPDATE events SET elapsed = 'late' WHERE seq = 2",
+        "UPDATE events SET elapsed = x'00' WHERE seq = 2",
     ],
 )
 def test_a_damaged_event_is_reported_with_the_file(of_file: Path, change: str) -> None:
     sql(of_file / "run.db", change)
-    with EventLog(of_file) as log, pytest.raises(UserError, match=r"run\.db is damaged: "):
+    with pytest.raises(UserError, match=r"run\.db is damaged: "), EventLog(of_file) as log:
         list(log.events())
+    with pytest.raises(UserError, match=r"run\.db is damaged: "):
+        list(read_log(of_file))
+
+
+def test_what_sqlite_says_of_a_file_may_be_no_text(of_file: Path) -> None:
+    sql(of_file / "run.db", "PRAGMA journal_mode=DELETE")
+    data = (of_file / "run.db").read_bytes()
+    (of_file / "run.db").write_bytes(data.replace(b"CREATE TABLE", b"CREATE\xf3 TABLE"))
+    with pytest.raises(UserError, match=r"run\.db is (damaged|not the log of a run): "):
+        list(read_log(of_file))
 
 
 def sql(path: Path, statements: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from engine.core import UserError
+from engine.documents import compose_yaml, read_yaml
 from engine.problem.declaration import one_line, read
 
 MOST_SECONDS = 7 * 24 * 3600.0
@@ -28,15 +29,15 @@ class Config:
             return
         text = read(path)
         try:
-            values = yaml.safe_load(text)
-            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+            values = read_yaml(text)
+            self._root = compose_yaml(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             line = f":{mark.line + 1}" if mark else ""
             raise UserError(
                 f"{path}{line}: is not valid YAML: {error.problem or one_line(error)}; mend it"
             ) from error
-        except (yaml.YAMLError, RecursionError) as error:
+        except yaml.YAMLError as error:
             raise UserError(f"{path}: is not valid YAML: {one_line(error)}; mend it") from error
         if values is not None and not isinstance(values, dict):
             raise UserError(f"{path}:1: is no mapping; give KEY: VALUE lines")

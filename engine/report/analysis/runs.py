@@ -4,7 +4,6 @@ Covers: reading the logs of runs whose scores compare, also of runs that go on o
 refusing logs whose events do not fit together. Does not cover what is made of them.
 """
 
-import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from engine import config
 from engine.budget import Account, Limit
 from engine.core import INITIAL, Direction, Feature, UserError
+from engine.documents import read_json
 from engine.problem import read_direction, read_features
 from engine.search.features import dimensions
 from engine.settings import RunSettings
@@ -257,10 +257,10 @@ def _of_problem(problem: Path, run: Path) -> tuple[Direction, tuple[Feature, ...
     if problem.exists():
         return read_direction(problem), read_features(problem)
     try:
-        summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+        summary = read_json((run / "summary.json").read_text(encoding="utf-8"))
         features = tuple(Feature(**each) for each in summary["features"])
         return Direction(summary["direction"]), features
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UserError(
             f"{problem}: the problem's folder is gone, and {run / 'summary.json'} does not say "
             "whether its score is minimised; put one of them back"
