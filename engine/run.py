@@ -30,6 +30,7 @@ from engine.core import UserError
 from engine.interrupt import terminable
 from engine.restart import answers, restart
 from engine.session import evolve, log_to_terminal
+from engine.store import check_goes_on
 from engine.sweep import is_sweep, plan, read_sweep, run_all
 from engine.terminal import INTERRUPTED, MODEL_LOST, complain
 
@@ -81,6 +82,7 @@ def _resume(arguments: Sequence[str]) -> int:
         from engine.cluster import session  # and Ray with it: no other run needs that
 
         return session.resume(folder)
+    check_goes_on(folder)  # before its settings, which may be an earlier version's too
     log_to_terminal(config.load_resumed(folder, changes=changes).log)
     return _evolve(Run.resume(folder, changes=changes), changes=changes)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults import Fate, Kind
+from fault_lists import Fate, Kind
 from table_fan import TableFan
 
 from engine.core import Candidate, ChatFrame, Generation, Prompt

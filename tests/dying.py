@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from faults import Fate, Kind
+from fault_lists import Fate, Kind
 from sqlalchemy import Engine, event
 
 Send = Callable[[object], None]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from chance_model import digest
-from faults import Fate, Kind
+from fault_lists import Fate, Kind
 
 from engine.core import Evaluation, Failure
 

@@ -19,7 +19,7 @@ from unittest import mock
 
 from chance_model import OPERATORS, Asked, Doubtful, Model, StepError
 from dying import Send, are_gone, dies_here, in_a_process, of_the_disk
-from faults import KILLS, Fate, Fault, Kind
+from fault_lists import KILLS, Fate, Fault, Kind
 from inline import Inline
 from late_pool import LatePool
 from looping import evolve

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from faults import Kind
+from fault_lists import Kind
 from lives import Living
 
 from engine.core import ArraySpec, Case, Evaluation, Feature, Outputs, Problem

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from faults import ENDING, Fault, drawn_faults
+from fault_lists import ENDING, Fault, drawn_faults
 
 from engine.core import Feature, Problem
 from engine.problem import load_problem

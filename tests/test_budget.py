@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import read_summary, run
-from faults import Fault, Kind
+from fault_lists import Fault, Kind
 from lives import Life, live
 from schedules import Schedule, drawn, small_problem
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from faults import Fault, Kind, cut_down, drawn_faults
+from fault_lists import Fault, Kind, cut_down, drawn_faults
 from invariants import (
     INVARIANTS,
     Held,

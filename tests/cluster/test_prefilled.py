@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine import config
-from engine.cluster import prefilled
+from engine.cluster.kv import prefilled
 from engine.cluster.islands import check_cluster
 from engine.cluster.kv.prefilled import PrefilledDecoder
 from engine.core import Generation, UserError

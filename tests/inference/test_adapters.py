@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import torch
-from faults import at, inject
+from failing import at, inject
 from peft import PeftModel
 
 from bench.adapters import ADAPTERS, random_adapter

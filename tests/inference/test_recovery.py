@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
-from faults import at, inject
+from failing import at, inject
 
 from engine.core import GIVEN_UP, Generation
 from engine.inference import LanguageModel, ModelLost, Sampling, SteadyModel, llm

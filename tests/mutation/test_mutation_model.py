@@ -62,7 +62,7 @@ def test_it_has_every_method_of_a_language_model() -> None:
     methods = {
         name: inspect.signature(method, eval_str=True)
         for name, method in inspect.getmembers(LanguageModel, inspect.isfunction)
-        if not name.startswith("_")
+        if not name.startswith("_") and name != "reload"  # which is for an engine that fails
     }
     assert {"encode", "fanout", "step", "load", "forget", "close"} <= set(methods)
     for name, expected in methods.items():

@@ -44,7 +44,7 @@ from engine.store.sqlite import SqliteDatabase
 
 DATA = Path(__file__).parent / "data"
 OLD = ("mutation", "smollm2", "killed")
-FORM = "6344f7d1479613e3"
+FORM = "3cbe4092a7e9240c"
 """Of the events of `SCHEMA_VERSION`."""
 
 
