@@ -82,6 +82,13 @@ def test_what_is_hidden_stays_hidden(attack: Check, hostile: Hostile) -> None:
     hidden("who is killed first", "open('/proc/self/oom_score_adj', 'w').write('-1000')"),
     hidden("what a dump holds", "open('/proc/self/coredump_filter', 'w').write('0x7f')"),
     hidden("its users", "open('/proc/self/uid_map', 'w').write('0 0 1')"),
+    *(
+        hidden(
+            f"what it holds, by another name: {n}",
+            f"open('/proc/self/fd/{n}', 'r+b', 0).write(b'x')",
+        )
+        for n in (4, 6)
+    ),
     hidden("the input of all", "open(f'/proc/{os.getppid()}/fd/3', 'r+b').write(b'x')"),
     hidden("the disk's first block", "os.open('/dev/vda', os.O_RDWR)"),
     hidden("the machine's memory", "os.open('/dev/mem', os.O_RDWR)"),

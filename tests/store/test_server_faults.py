@@ -178,7 +178,9 @@ def test_a_run_whose_folder_cannot_be_made_leaves_no_schema(tmp_path: Path, serv
 
 def test_a_schema_of_another_version_or_of_nobody_is_refused(folder: Path, server: Server) -> None:
     server.sql("COMMENT ON SCHEMA one IS 'brood 5'")
-    with pytest.raises(UserError, match="has schema 5, and this version of Brood reads none below 6"):
+    with pytest.raises(
+        UserError, match="has schema 5, and this version of Brood reads none below 6"
+    ):
         EventLog(folder)
     server.sql("COMMENT ON SCHEMA one IS NULL")
     with pytest.raises(UserError, match="is not the log of a run"):
