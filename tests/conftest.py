@@ -27,14 +27,16 @@ prepare(threads=None, kv_cache_gb=1)
 
 MODEL = "tests/inference/"
 """Where the tests share one loaded model."""
+BESIDE = ("tests/cluster/test_node_cache.py", "tests/cluster/test_prefilled.py")
+"""Others with an LMCache server: what its end leaves in shared memory is not to be another's."""
 
 
 class ByFile(LoadScopeScheduling):
-    """Gives each file to one process, and all files that share a model to the same one."""
+    """Gives each file to one process, and all files with a model to share to the same one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return MODEL if file.startswith(MODEL) else file
+        return MODEL if file.startswith((MODEL, *BESIDE)) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from engine.learning.batch import Batch, batch
+from engine.learning.batch import batch
 from engine.learning.group import Answer
 from engine.learning.masks import Masks, Support
 from engine.learning.network import Network, Prepared
@@ -26,14 +26,11 @@ class Refit:
         self._optimizer = optimizer
         self._ready: dict[Answer, Prepared] = {}
 
-    def fit(
-        self, answers: Sequence[Answer], *, known: Sequence[Batch], generator: torch.Generator
-    ) -> tuple[float, int]:
+    def fit(self, answers: Sequence[Answer], *, generator: torch.Generator) -> tuple[float, int]:
         """Fit the adapter as it is to answers.
 
         Args:
             answers: the examples'.
-            known: batches that may hold some of them.
             generator: that the order is drawn from.
 
         Returns:
@@ -46,7 +43,7 @@ class Refit:
         ]
         if not chosen:
             return 0.0, 0
-        self._prepare(chosen, known)
+        self._prepare(chosen)
         is_cheap = self._network.keeps_spans
         size = _SIZE if is_cheap else _SIZE_OF_ALL
         most = _MOST_STEPS if is_cheap else _MOST_STEPS_OF_ALL
@@ -59,20 +56,15 @@ class Refit:
         tokens = sum(not one.is_forced for answer in chosen for one in supports[answer])
         return max(norms) if finite else math.inf, tokens
 
-    def _prepare(self, answers: Sequence[Answer], known: Sequence[Batch]) -> None:
+    def _prepare(self, answers: Sequence[Answer]) -> None:
         wanted = set(answers)
         self._ready = {answer: each for answer, each in self._ready.items() if answer in wanted}
-        for one in known:
-            for index, answer in enumerate(one.answers):
-                if answer in wanted and answer not in self._ready:
-                    self._ready[answer] = self._network.cut(one.prepared, index)
-        missing = [answer for answer in answers if answer not in self._ready]
-        if missing:  # after a restart
-            whole = self._network.prepare(
-                [(answer.sampled_from.prompt_ids, answer.token_ids) for answer in missing]
-            )
-            for index, answer in enumerate(missing):
-                self._ready[answer] = self._network.cut(whole, index)
+        for answer in answers:
+            if answer not in self._ready:
+                # Each alone: how a sum is rounded may depend on what is computed beside it, and a
+                # trainer that was restored has all of them to compute at once.
+                alone = self._network.prepare([(answer.sampled_from.prompt_ids, answer.token_ids)])
+                self._ready[answer] = self._network.cut(alone, 0)
 
     def _step(self, answers: Sequence[Answer], supports: dict[Answer, list[Support]]) -> float:
         prepared = self._network.join([self._ready[answer] for answer in answers])

@@ -268,7 +268,6 @@ class Trainer:
         self._optimizer.begin_at(self._new)
         norm, learned = self._refit.fit(
             [answer for example in self._examples for answer in example.answers],
-            known=chosen,
             generator=self._random,
         )
         step = replace(step, entropy=entropy, mismatch=mismatch, gradient_norm=norm, tokens=learned)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine import config
-from engine.cluster.kv import prefilled
 from engine.cluster.islands import check_cluster
+from engine.cluster.kv import prefilled
 from engine.cluster.kv.prefilled import PrefilledDecoder
 from engine.core import Generation, UserError
 from engine.inference import Sampling
