@@ -185,7 +185,7 @@ class Living:
             except (Death, StepError):
                 assert self.fate.last in (Kind.RECORD, Kind.RECORDED, Kind.STEP)
             except UserError as error:
-                assert self.fate.last is Kind.FULL and "is the disk full?" in str(error)
+                assert self.fate.last is Kind.FULL and "make room" in str(error)
             else:
                 return self.fate.last is None
             finally:
