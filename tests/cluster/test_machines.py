@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from disturbed import ARGUMENTS, ISLANDS, SLOW, begun, finished, texts, wait_for
@@ -33,13 +34,16 @@ def cluster(host: Host, *arguments: str) -> str:
 
 
 @pytest.fixture
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Host]]:
+def three() -> Iterator[list[Host]]:
     """Three hosts that are one Ray cluster; the first is the head."""
     if reason := why_not():
         pytest.skip(reason)
-    # A socket's path may have 107 characters.
-    scratch = Path(tmp_path_factory.mktemp("n", numbered=True))
-    with network(3, scratch) as found, ExitStack() as stack:
+    with ExitStack() as stack:
+        # A socket's path may have 107 characters, of which Ray needs most.
+        scratch = Path(
+            stack.enter_context(TemporaryDirectory(prefix="n", ignore_cleanup_errors=True))
+        )
+        found = stack.enter_context(network(3, scratch))
         head = found[0]
         for host in found:
             stack.callback(end_ray, host)

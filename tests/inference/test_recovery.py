@@ -249,8 +249,7 @@ def test_an_engine_that_never_gets_a_call_to_its_end_ends_it_in_a_line(
     with pytest.raises(ModelLost, match="failed 8 times while no call came to its end, last with"):
         collect(steady, *calls)
     # Some were given up before that was known; the others are as they were.
-    ended = [child.finish_reason for call in calls for child in call.take()]
-    assert set(ended) == {GIVEN_UP} and len(ended) < 8
+    assert 0 < sum(bool(call.indices) for call in calls) < len(calls)
     model.reload()
 
 
