@@ -294,7 +294,10 @@ def test_every_computed_prompt_token_has_a_reason(
 ) -> None:
     children = [event for event in whole if isinstance(event, Child)]
     for child in children:
-        assert sum(child.missed.values()) == child.prompt_tokens - child.cached_prompt_tokens > 0
+        computed = child.prompt_tokens - child.cached_prompt_tokens
+        assert sum(child.missed.values()) == computed
+        # A child that the run's end cuts off before its first token computed nothing.
+        assert computed > 0 or (child.finish_reason == "abort" and not child.completion)
     assert set(children[0].missed) == {Miss.COLD, Miss.ALIGNMENT}
     reasons = {reason for child in children[8:] for reason in child.missed}
     assert Miss.NEW in reasons

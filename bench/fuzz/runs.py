@@ -126,7 +126,7 @@ class _Reader:
 
 class Settings(Target):
     name = "config.yaml"
-    reads = "engine/config.py, engine/settings"
+    reads = "engine/config, engine/settings"
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "config.yaml"

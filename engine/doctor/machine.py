@@ -10,15 +10,14 @@ from pathlib import Path
 
 import engine
 from engine.checking.finding import Finding, doubtful, good, wrong
+from engine.evaluation.descriptors import LEAST, WANTED, allowed_descriptors
+from engine.memory import CGROUP, available_bytes, total_bytes
 from engine.settings import RunSettings
 
 _GIB = 2**30
-_FEWEST_DESCRIPTORS = 256  # a run of two evaluators has some eighty open
-_FEW_DESCRIPTORS = 1024
 _FEWEST_PROCESSES = 64  # threads count; OpenMP, evaluators and syntax workers have dozens
 _LEAST_DISK = _GIB // 8
 _LITTLE_DISK = 2 * _GIB
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 def machine() -> Iterator[Finding]:
@@ -36,23 +35,23 @@ def machine() -> Iterator[Finding]:
         )
     else:
         yield good("cores", cores)
-    yield good("memory", f"{free_memory() / _GIB:.1f} GiB free of {total_memory() / _GIB:.1f}")
+    yield good("memory", f"{available_bytes() / _GIB:.1f} GiB free of {total_bytes() / _GIB:.1f}")
     gpus = [*Path("/proc/driver/nvidia/gpus").glob("*/information")]
     yield good("gpu", f"{len(gpus)} of NVIDIA's" if gpus else "none: the model runs on the CPU")
 
 
 def limits() -> Iterator[Finding]:
     """Yield what the process may open and start."""
-    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    said = f"{_number(descriptors)} open files"
-    if 0 <= descriptors < _FEWEST_DESCRIPTORS:
+    descriptors = allowed_descriptors()
+    said = f"{descriptors:,} open files"
+    if descriptors < LEAST:
         yield wrong("limits", said, where="", remedy="raise them: ulimit -n 4096")
-    elif 0 <= descriptors < _FEW_DESCRIPTORS:
+    elif descriptors < WANTED:
         yield doubtful("limits", said, where="", remedy="many evaluators want more: ulimit -n 4096")
     else:
         yield good("limits", said)
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-    within = _read_number(_CGROUP / "pids.max")
+    within = _read_number(CGROUP / "pids.max")
     left = min((each for each in (processes, within) if each >= 0), default=-1)
     said = f"{_number(left)} processes and threads"
     if 0 <= left < _FEWEST_PROCESSES:
@@ -91,25 +90,6 @@ def disk(name: str, folder: Path, *, remedy: str, wanted: int = _LITTLE_DISK) ->
     return good("disk", said)
 
 
-def total_memory() -> int:
-    """Return the machine's memory in bytes, or what a container leaves of it."""
-    total = _meminfo("MemTotal")
-    limit = _read_number(_CGROUP / "memory.max")
-    return total if limit < 0 else min(total, limit)
-
-
-def free_memory() -> int:
-    """Return the memory in bytes that can be had now."""
-    free = _meminfo("MemAvailable")
-    limit, used = _read_number(_CGROUP / "memory.max"), _read_number(_CGROUP / "memory.current")
-    return free if limit < 0 or used < 0 else max(0, min(free, limit - used))
-
-
-def _meminfo(key: str) -> int:
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
-
-
 def _read_number(path: Path) -> int:
     """Return the number in a file; -1 where there is none, which is no limit."""
     try:
@@ -122,7 +102,7 @@ def _read_number(path: Path) -> int:
 def _quota() -> float | None:
     """Return how many cores' time the container may use; None for no limit."""
     try:
-        quota, period = (_CGROUP / "cpu.max").read_text().split()
+        quota, period = (CGROUP / "cpu.max").read_text().split()
     except (OSError, ValueError):
         return None
     return int(quota) / int(period) if quota.isdecimal() else None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from engine.checking.finding import Finding, doubtful, good, wrong
 from engine.core import UserError
-from engine.doctor.machine import disk, free_memory
+from engine.doctor.machine import disk
 from engine.inference import is_cpu_build, plan_of, prepared_weights
+from engine.memory import available_bytes
 from engine.settings import RunSettings
 
 _GIB = 2**30
@@ -59,7 +60,7 @@ def memory(settings: RunSettings) -> Iterator[Finding]:
 def _on_cpu(settings: RunSettings, weights: int) -> Finding:
     of = settings.model
     # Twice, as float32 takes where the CPU is faster in it.
-    needed, free = 2 * weights + of.kv_cache_gb * _GIB, free_memory()
+    needed, free = 2 * weights + of.kv_cache_gb * _GIB, available_bytes()
     said = (
         f"memory plan: weights up to {2 * weights / _GIB:.1f} GiB, KV {of.kv_cache_gb} GiB, of "
         f"{free / _GIB:.1f} GiB free"

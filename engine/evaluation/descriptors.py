@@ -6,7 +6,14 @@ from engine.core import UserError
 
 LEAST = 256
 """Open files with which evaluators work; a sandbox puts its own at numbers from 64 on."""
-_WANTED = 1024
+WANTED = 1024
+"""As many as a run asks for, where it may."""
+
+
+def allowed_descriptors() -> int:
+    """Return how many this process has, or may allow itself up to `WANTED`."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(now, WANTED if most == resource.RLIM_INFINITY else min(WANTED, most))
 
 
 def allow_descriptors() -> None:
@@ -15,12 +22,11 @@ def allow_descriptors() -> None:
     Raises:
         UserError: that is too few.
     """
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if now < _WANTED:
-        now = _WANTED if most == resource.RLIM_INFINITY else min(_WANTED, most)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
-    if now < LEAST:
+    allowed, (now, most) = allowed_descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    if allowed < LEAST:
         raise UserError(
-            f"a process may have {now} files open here, and evaluators need {LEAST}; raise the "
+            f"a process may have {allowed} files open here, and evaluators need {LEAST}; raise the "
             "limit (ulimit -n)"
         )

@@ -31,6 +31,7 @@ from engine.core import UserError
 from engine.inference.environment import NO_TELEMETRY
 from engine.inference.kv_remote import reached
 from engine.inference.weights import identity
+from engine.memory import available_bytes
 from engine.scratch import make_scratch, remove_stale
 from engine.settings import CacheSettings
 
@@ -43,7 +44,6 @@ _LEAST_GB = 0.05
 _START_SECONDS = 60.0
 _START_SECONDS_EACH_GB = 2.0  # memory beside a GPU is pinned page by page
 _MEMORY_SHARE = 0.5  # of what is free in the machine, at most
-_MEMINFO = Path("/proc/meminfo")
 _ANSWER_SECONDS = 2.0
 _CLOSE_SECONDS = 6.0
 _log = logging.getLogger(__name__)
@@ -261,10 +261,7 @@ def _go_without(error: Exception) -> None:
 
 def _pinnable(memory_gb: float) -> float:
     """Return the memory tier's size beside a GPU, in GiB, or what the machine has room for."""
-    meminfo = _MEMINFO.read_text()
-    (available,) = (line for line in meminfo.splitlines() if line.startswith("MemAvailable:"))
-    free_gb = int(available.split()[1]) / 2**20
-    return max(_LEAST_GB, min(memory_gb, free_gb * _MEMORY_SHARE))
+    return max(_LEAST_GB, min(memory_gb, available_bytes() / 2**30 * _MEMORY_SHARE))
 
 
 def _fitting(memory_gb: float) -> float:

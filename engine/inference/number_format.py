@@ -26,6 +26,7 @@ from safetensors import SafetensorError
 from engine.inference.environment import is_cpu_build
 from engine.inference.linear_speed import Times, linear_times
 from engine.inference.weights import identity
+from engine.memory import available_bytes
 from engine.settings import Dtype, ModelSettings
 
 FORMATS: tuple[Dtype, ...] = ("bfloat16", "float32")
@@ -34,7 +35,6 @@ FORMATS: tuple[Dtype, ...] = ("bfloat16", "float32")
 _MEASURING_SECONDS = 2.0
 _MEMORY_SHARE = 0.8  # of what is free, which weights and KV cache may take
 _CPU_INFO = Path("/proc/cpuinfo")
-_MEMORY_INFO = Path("/proc/meminfo")
 # What tells CPUs apart: a virtual machine may have no other name than "Intel Xeon Processor".
 _CPU_FACTS = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features")
 _log = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def _unmeasured(settings: ModelSettings, folder: Path) -> Dtype | None:
         return FORMATS[0]
     gigabytes = sum(path.stat().st_size for path in folder.glob("*.safetensors")) / 2**30
     # Most weights have two bytes a number.
-    needed, free = 2 * gigabytes + settings.kv_cache_gb, _free_gigabytes()
+    needed, free = 2 * gigabytes + settings.kv_cache_gb, available_bytes() / 2**30
     if needed <= _MEMORY_SHARE * free:
         return None
     _log.info(
@@ -178,8 +178,3 @@ def _facts(folder: Path) -> dict[str, object]:
         "torch": metadata.version("torch"),
         "weights": identity(folder),
     }
-
-
-def _free_gigabytes() -> float:
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", _MEMORY_INFO.read_text(), re.MULTILINE)
-    return math.inf if found is None else int(found[1]) / 2**20

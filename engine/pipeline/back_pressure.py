@@ -21,9 +21,9 @@ Covers: both limits and the rules by which they move. Does not cover what is ask
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.inference import EngineLoad
+from engine.memory import available_bytes, total_bytes
 from engine.pipeline.requests import Requests
 from engine.settings import PipelineSettings
 from engine.store import RunHistory
@@ -41,7 +41,6 @@ DECREASE = 0.75
 MEMORY = 0.9
 """What is left of a measured number after the next one: about ten of them count."""
 _BETWEEN_LOADS = 0.25  # seconds
-_MEMINFO = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,6 +188,5 @@ class LoadWatch:
 
 
 def memory_usage() -> float:
-    """Return the share of the machine's memory that is not available, from 0 to 1."""
-    kilobytes = dict(line.split()[:2] for line in _MEMINFO.read_text().splitlines())
-    return 1 - int(kilobytes["MemAvailable:"]) / int(kilobytes["MemTotal:"])
+    """Return the share of the memory that is not available, from 0 to 1."""
+    return 1 - available_bytes() / total_bytes()

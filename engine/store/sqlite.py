@@ -26,6 +26,8 @@ DATABASE = "run.db"
 _DAMAGE = (exc.DBAPIError, UnicodeDecodeError)
 _APPLICATION_ID = 0x42524F44  # "BROD"
 _SAID_EVERY = 30.0  # seconds
+# For which SQLite waits by itself: a signal is heard after that, and two of a kind count as one.
+_PATIENCE = 0.2
 _log = logging.getLogger("brood")
 
 
@@ -77,6 +79,8 @@ class SqliteDatabase(Database):
         except UserError:
             self.close()
             raise
+        self._connection.exec_driver_sql(f"PRAGMA busy_timeout={int(1e3 * _PATIENCE)}")
+        self._connection.rollback()
 
     @property
     def name(self) -> str:

@@ -44,6 +44,22 @@ def test_a_run_waits_for_a_program_that_locks_its_log(tmp_path: Path) -> None:
     assert_complete(tmp_path / "run", candidates=CANDIDATES)
 
 
+def test_ctrl_c_twice_ends_a_run_that_waits_for_a_lock(tmp_path: Path) -> None:
+    process = begun(tmp_path, candidates=100_000)
+    assert process.stderr is not None
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        before = count_events(tmp_path / "run")
+        while "waiting for" not in process.stderr.readline():
+            pass
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(1.5)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in said
+    assert count_events(tmp_path / "run") == before
+
+
 def test_a_log_that_is_locked_is_not_called_damaged(recorded_run: Path) -> None:
     with closing(sqlite3.connect(recorded_run / "run.db", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode=EXCLUSIVE")

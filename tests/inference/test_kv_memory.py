@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine import memory
 from engine.inference import kv_server as held
 from engine.inference.kv_server import start_seconds
 from engine.settings import CacheSettings
@@ -21,7 +21,8 @@ def test_a_tier_takes_no_more_than_half_of_what_is_free(
 ) -> None:
     meminfo, asked = tmp_path / "meminfo", []
     meminfo.write_text(f"MemTotal: 1 kB\nMemAvailable: {available_gb << 20} kB\n")
-    monkeypatch.setattr(sys.modules["engine.inference.kv_server"], "_MEMINFO", meminfo)
+    monkeypatch.setattr(memory, "MEMINFO", meminfo)
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
 
     def refuse(command: list[str], **_: Any) -> None:
         asked.append(json.loads(command[-1]))

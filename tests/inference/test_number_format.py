@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine import config
+from engine import config, memory
 from engine.core import UserError
 from engine.inference import in_its_format, number_format
 from engine.inference.linear_speed import ROWS, linear_times
@@ -254,7 +254,8 @@ def test_float32_is_out_of_the_question_where_memory_is_short(
     caplog.set_level(logging.INFO)
     info = tmp_path / "meminfo"
     info.write_text("MemTotal: 9999999 kB\nMemAvailable:    1048576 kB\n")
-    monkeypatch.setattr(number_format, "_MEMORY_INFO", info)
+    monkeypatch.setattr(memory, "MEMINFO", info)
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
     measured = without_bf16()
     assert in_its_format(settings, folder=folder, measure=measured).dtype == "bfloat16"
     assert measured.calls == 0

@@ -87,7 +87,7 @@ def test_after_an_error_each_child_comes_once_and_as_it_would_have(
     for before, after in zip(whole, again, strict=True):
         assert [child.token_ids for child in after] == [child.token_ids for child in before]
     (line,) = warnings(caplog)
-    assert line.startswith("the engine failed (RuntimeError: injected (faults.py:")
+    assert line.startswith("the engine failed (RuntimeError: injected (failing.py:")
     assert line.endswith("it is loaded again, and 3 children are generated again")
 
 
