@@ -8,11 +8,12 @@ Does not cover where a pool's programs come from (``engine.pool``), or what a ru
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import engine
-from engine.core import INITIAL, Feature, Pending, Problem, Proposal, UserError
+from engine.core import INITIAL, Child, Feature, Pending, Problem, Proposal, UserError
 from engine.evaluation import Cascade, StagePool
 from engine.inference import Model, find_weights
 from engine.learning import check_learning
@@ -135,10 +136,11 @@ def restore(
     settings: RunSettings, problem: Problem, events: Sequence[Recorded], tokenizer: Tokenizer
 ) -> Restored:
     """Return the run that ``events`` record, with a search that knows all of it."""
-    whole = RunHistory(direction=problem.direction)
-    for recorded in events:
-        whole.fold(recorded)
-    cut_short = [call for call in whole.calls.values() if whole.missing(call)]
+    told = [each.event for each in events]
+    children = {event.id: event for event in told if isinstance(event, Child)}
+    recorded_of = Counter(child.iteration for child in children.values())
+    calls = [event for event in told if isinstance(event, Call)]
+    cut_short = [call for call in calls if recorded_of[call.iteration] < call.k]
     state = RunState(
         history=RunHistory(direction=problem.direction),
         search=Search(
@@ -156,24 +158,37 @@ def restore(
     )
     proposals: dict[int, Proposal] = {}
     for recorded in events:
-        proposals |= _asked_now(cut_short, state, whole)
+        proposals |= _asked_now(cut_short, state, children)
         state.fold(recorded)
-    proposals |= _asked_now(cut_short, state, whole)
+    proposals |= _asked_now(cut_short, state, children)
     return Restored(state=state, unfinished=tuple(proposals[call.iteration] for call in cut_short))
 
 
-def _asked_now(calls: Iterable[Call], state: RunState, whole: RunHistory) -> dict[int, Proposal]:
-    """Return the proposals of the calls that were composed when the log was as long as now."""
+def _asked_now(
+    calls: Iterable[Call], state: RunState, children: Mapping[str, Child]
+) -> dict[int, Proposal]:
+    """Return the proposals of the calls that were composed when the log was as long as now.
+
+    Args:
+        calls: that are looked at.
+        state: as of now.
+        children: all that are recorded, later ones too: a prompt may show some that were not yet.
+    """
     return {
         call.iteration: state.search.recall(
             call.iteration,
             island=call.island,
             choice=call,
-            ahead=tuple(Pending(id=each, program=whole.program_of(each)) for each in call.ahead),
+            ahead=tuple(_pending(children[each]) for each in call.ahead),
         )
         for call in calls
         if call.known == state.history.events
     }
+
+
+def _pending(child: Child) -> Pending:
+    assert child.program is not None  # or no prompt had shown it
+    return Pending(id=child.id, program=child.program.text)
 
 
 def archive_features(settings: RunSettings, problem: Problem) -> Cells | None:

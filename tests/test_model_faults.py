@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from engine.store import read_log, replay
 
 CANDIDATES = 12
 FAULTY = Path(__file__).with_name("faulty.py")
+SITE = Path(__file__).with_name("faulty_site")
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +44,15 @@ def faulty(
         cwd=scratch,
         env={**os.environ, "TMPDIR": str(scratch), **environ},
     )
+
+
+def first_is_faulty(fault: str, first: int, *, folder: Path) -> dict[str, str]:
+    """Return the environment in which the first process with an engine has a fault."""
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{SITE}:{SITE.parent}",
+        "BROOD_TEST_FAULT": f"{fault}:{first}:{folder / 'faulty-process'}",
+    }
 
 
 def assert_whole(folder: Path) -> None:
@@ -100,3 +111,44 @@ def test_a_run_that_new_processes_do_not_help_ends_in_a_line_and_can_be_resumed(
     again = run(f"resume={folder}", scratch=tmp_path / "scratch")
     assert again.returncode == 0, again.stderr
     assert_whole(folder)
+
+
+def test_a_sweep_whose_model_is_lost_goes_on_in_another_process(tmp_path: Path) -> None:
+    sweep = ["--multirun", "seed=1,2", f"runs={tmp_path}", "name=all"]
+    own = ["problem=signal", "fill=none", "islands.count=2", "search.k=4"]
+    own += [f"budget.candidates={CANDIDATES}", "model.step_seconds=10"]
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.run", *sweep, *own],
+        capture_output=True,
+        text=True,
+        timeout=3 * SECONDS,
+        env=first_is_faulty("hang", 12, folder=tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the model is lost") == 1 and "Traceback" not in done.stderr
+    runs = sorted(path for path in (tmp_path / "all").iterdir() if path.is_dir())
+    assert [read_summary(run)["sessions"] for run in runs] == [2, 1]
+    for each in runs:
+        assert_complete(each, candidates=CANDIDATES)
+    (row,) = json.loads((tmp_path / "all" / "comparison.json").read_text())
+    assert row["runs"] == "2/2"
+
+
+def test_a_worker_whose_model_is_lost_is_replaced(tmp_path: Path) -> None:
+    own = ["problem=signal", "fill=none", f"runs={tmp_path}", "name=run", "budget.seconds=null"]
+    small = ["islands.count=2", "search.k=4", f"budget.candidates={CANDIDATES}"]
+    cluster = ["cluster=ray", "cluster.workers=1", "evaluation.workers=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.run", *own, *small, *cluster, "model.step_seconds=10"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=3 * SECONDS,
+        env=first_is_faulty("hang", 12, folder=tmp_path),
+    )
+    assert done.returncode == 0, done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if "a worker is lost" in line]
+    assert "model.step_seconds" in line
+    assert f"{CANDIDATES} candidates evaluated" in done.stdout
+    islands = json.loads((tmp_path / "run" / "summary.json").read_text())["islands"]
+    assert sum(each["candidates"] for each in islands) == CANDIDATES

@@ -15,7 +15,7 @@ from engine.cluster.on_ray import RayWorker, WorkerLost, leaving, reports
 from engine.cluster.worker import WorkerReport
 from engine.core import UserError
 
-_MOST_DEATHS = 5  # in a row, of workers that never were ready
+_MOST_DEATHS = 5  # in a row, while no worker has evaluated anything
 _PATIENCE = 10.0  # seconds for which the first ones wait for each other, to share cores out fairly
 _SAID_EVERY = 60.0  # seconds
 _log = logging.getLogger("brood")
@@ -95,9 +95,12 @@ class Fleet:
             if error:
                 self._bury(worker)
                 found[worker] = error
+                self._count_death(error)
             else:
                 assert not isinstance(report, WorkerLost)
                 found[worker] = report
+                if report.candidates:
+                    self._deaths = 0
         for prefiller in prefillers:
             if isinstance(why := found.pop(prefiller), str):
                 _log.warning("a prefiller is lost (%s)", why)
@@ -155,7 +158,7 @@ class Fleet:
         """See whose model is there."""
         for member in [each for each in self._members if each.is_started and not each.is_ready]:
             if self._asked(member, member.worker.is_ready):
-                member.is_ready, self._deaths = True, 0
+                member.is_ready = True
 
     def _let_go(self) -> Iterator[tuple[RayWorker, str]]:
         """End what is on machines that are drained; yield the workers that may have islands."""
@@ -181,15 +184,23 @@ class Fleet:
         try:
             return question()
         except WorkerLost as error:
-            self._deaths += 1
             _log.warning("a worker died while it started: %s", error)
-            if self._deaths >= _MOST_DEATHS:
-                raise UserError(
-                    f"{self._deaths} workers died while they started: {error}; "
-                    "their output says why"
-                ) from error
             self._bury(member.worker)
+            self._count_death(str(error))
             return None
+
+    def _count_death(self, error: str) -> None:
+        """Count a worker that died.
+
+        Raises:
+            UserError: so many did, and nothing was evaluated meanwhile, that more would not help.
+        """
+        self._deaths += 1
+        if self._deaths >= _MOST_DEATHS:
+            raise UserError(
+                f"{self._deaths} workers died one after the other, and none evaluated anything: "
+                f"{error}; their output says why"
+            )
 
     def _say_waiting(self, count: int) -> None:
         if time.monotonic() - self._said > _SAID_EVERY:

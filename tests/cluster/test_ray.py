@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,25 @@ def test_workers_that_are_killed_change_nothing(
     out = finished(process)
     assert out.count("a worker is lost") == 2
     assert f"{BUDGET} candidates evaluated" in out
+    for number in range(ISLANDS):
+        assert texts(folder, number) == texts(undisturbed, number)
+
+
+def test_workers_that_die_again_and_again_end_the_run(
+    tmp_path: Path, undisturbed: Path, left_nothing: None
+) -> None:
+    process = begun(*ARGUMENTS, f"runs={tmp_path}", "cluster.workers=1")
+    folder = tmp_path / "run"
+    wait_for(process, folder, 10)
+    while process.poll() is None:
+        for worker in workers(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        time.sleep(0.1)
+    out, _ = process.communicate()
+    assert process.returncode == 2, out
+    assert "5 workers died one after the other, and none evaluated anything" in out
+    finished(begun(f"resume={folder}"))
     for number in range(ISLANDS):
         assert texts(folder, number) == texts(undisturbed, number)
 
