@@ -6,6 +6,7 @@ Does not cover what its prompts show and what its answers become: ``prompt_invar
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lives import Life, quiet_model
+from processes import children
 from prompt_invariants import PROMPT_INVARIANTS, events_of
 from schedules import Schedule
 
@@ -98,14 +100,13 @@ class Held:
 
     descriptors: Counter[str]
     threads: frozenset[str]
-    processes: tuple[str, ...]
+    processes: tuple[int, ...]
     shared: frozenset[str]
     temporary: frozenset[str]
 
     @classmethod
     def now(cls, temporary: Path) -> Held:
         """Look; ``temporary`` is the folder of temporary files."""
-        tasks = Path("/proc/self/task")
         maps = Path("/proc/self/maps").read_text().splitlines()
         return cls(
             descriptors=Counter(map(_link, Path("/proc/self/fd").iterdir())),
@@ -113,17 +114,10 @@ class Held:
             threads=frozenset(
                 each.name for each in threading.enumerate() if not each.name.startswith("Dummy-")
             ),
-            processes=tuple(child for task in tasks.iterdir() for child in _children(task).split()),
+            processes=tuple(children(os.getpid())),
             shared=frozenset(line for line in maps if "/dev/shm/" in line or "memfd:" in line),
             temporary=frozenset(map(str, temporary.iterdir())),
         )
-
-
-def _children(task: Path) -> str:
-    try:
-        return (task / "children").read_text()
-    except OSError:  # a thread that has just ended
-        return ""
 
 
 def _link(descriptor: Path) -> str:

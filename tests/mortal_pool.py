@@ -8,10 +8,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from fault_lists import Kind
 from lives import Living
+from processes import descendants
 
 from engine.core import ArraySpec, Case, Evaluation, Feature, Outputs, Problem
 from engine.evaluation import EvaluatorPool
@@ -67,7 +67,7 @@ class MortalPool:
 
     def _send(self, number: signal.Signals) -> int:
         """Send a signal to one of the evaluators' processes; return which."""
-        process = self._rng.choice(below(os.getpid()))
+        process = self._rng.choice(descendants(os.getpid()))
         with suppress(ProcessLookupError):
             os.kill(process, number)
         return process
@@ -78,16 +78,7 @@ def mortal_pool(living: Living, ring: Callable[[], object]) -> Iterator[StagePoo
     """Open evaluators for a session."""
     workers = living.settings.evaluation.workers
     with EvaluatorPool(problem=living.problem, workers=workers) as pool:
-        for process in below(os.getpid()):
+        for process in descendants(os.getpid()):
             living.note_process(process)
         pool.announce_to(ring)
         yield MortalPool(living, pool)
-
-
-def below(process: int) -> list[int]:
-    """Return the processes below one."""
-    found: list[int] = []
-    for task in Path(f"/proc/{process}/task").glob("*"):
-        with suppress(OSError):  # it has just ended
-            found += map(int, (task / "children").read_text().split())
-    return [each for child in found for each in (child, *below(child))]

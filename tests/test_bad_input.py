@@ -116,12 +116,22 @@ def test_a_width_that_cannot_learn_from_listed_answers(refused: Refused) -> None
             ["search.operators.verbalized=1"],
             "search.operators.verbalized is 1.0; it must be 0 while the model learns",
         ),
+        (
+            ["learning=mean_baseline", "model.engine.tensor_parallel_size=2"],
+            "model.engine.tensor_parallel_size is 2; it must be 1 while the model learns",
+        ),
         (["model.top_p=0.9"], "model.top_p is 0.9; it must be 1 while the model learns"),
         (["learning.best_of=1"], "learning.best_of is 1; it must be 2 or more"),
     ],
 )
 def test_what_a_model_cannot_learn_with(refused: Refused, arguments: list[str], words: str) -> None:
     assert words in refused("learning=grpo", *arguments)
+
+
+def test_a_worker_with_fewer_gpus_than_its_model_takes(refused: Refused) -> None:
+    two = "model.engine.tensor_parallel_size=2"
+    message = refused("cluster=ray", "cluster.gpus=1", "model=qwen3_coder_30b", two)
+    assert f"cluster.gpus is 1; it must be 2 with {two}" in message
 
 
 def test_a_sweep_is_checked_before_its_first_run(refused: Refused) -> None:

@@ -21,7 +21,7 @@ from engine.inference import adapters, compat, shared_prefix
 from engine.inference.environment import is_cpu_build
 from engine.inference.limits import MOST_AT_ONCE, MOST_ON_GPU, cpu_limits, gpu_limits
 from engine.inference.memory_plan import MemoryPlan, plan_memory
-from engine.inference.shape import read_shape
+from engine.inference.shape import ModelShape, read_shape
 from engine.settings import LearningSettings, ModelSettings
 
 # Tokens that are stored together outside the engine: each chunk is a file there.
@@ -113,9 +113,10 @@ def engine_args(
         settings = _beside_trainer(settings, learning)
         common["gpu_memory_utilization"] = settings.gpu_memory_utilization
         is_hopper = current_platform.is_device_capability_family(90)
-        if settings.shared_prefix == "auto" and is_hopper:
+        # The processes that share a model do not know this backend.
+        if settings.shared_prefix == "auto" and is_hopper and ranks_of(settings) == 1:
             common["attention_backend"] = shared_prefix.register()
-        limits = gpu_limits(settings, read_shape(Path(folder)), memory=_gpu_memory())
+        limits = gpu_limits(settings, _shape(settings, Path(folder)), memory=_gpu_memory())
     check_engine_options(settings.engine, learns=learning is not None)
     if learning is not None:
         adapters.check_adapters(on_cpu=on_cpu)
@@ -139,7 +140,7 @@ def plan_of(
     if is_cpu_build():
         return None
     settings = _beside_trainer(settings, learning)
-    shape, memory = read_shape(folder), _gpu_memory()
+    shape, memory = _shape(settings, folder), _gpu_memory()
     limits = gpu_limits(settings, shape, memory=memory)
     return plan_memory(
         shape,
@@ -147,7 +148,18 @@ def plan_of(
         share=settings.gpu_memory_utilization,
         sequences=limits.max_num_seqs,
         block_size=limits.block_size,
+        gpus=ranks_of(settings),
     )
+
+
+def ranks_of(settings: ModelSettings) -> int:
+    """Return how many GPUs share the model, each with a process (vLLM's tensor parallelism)."""
+    given = settings.engine.get("tensor_parallel_size", 1)
+    return given if isinstance(given, int) and given > 0 else 1  # vLLM refuses others
+
+
+def _shape(settings: ModelSettings, folder: Path) -> ModelShape:
+    return read_shape(folder).on_each_of(ranks_of(settings))
 
 
 def _beside_trainer(settings: ModelSettings, learning: LearningSettings | None) -> ModelSettings:
@@ -193,7 +205,7 @@ def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:
     if is_cpu_build():
         least, block_size = _CPU_CHUNK_TOKENS, cpu_limits(settings).block_size
     else:
-        shape = read_shape(Path(folder))
+        shape = _shape(settings, Path(folder))
         if shape.is_hybrid:
             raise UserError(
                 f"cache=lmcache can't keep the states of {settings.name}, which has layers without "

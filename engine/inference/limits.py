@@ -67,7 +67,7 @@ def gpu_limits(settings: ModelSettings, shape: ModelShape, *, memory: int) -> En
 
     Args:
         settings: what they give is taken as it is.
-        shape: the model's.
+        shape: of what a GPU has of the model.
         memory: the GPU's, in bytes.
     """
     block = None if shape.is_hybrid else _GPU_BLOCK

@@ -15,9 +15,10 @@ WORKING = 4 * _GIB
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryPlan:
-    """Sizes in bytes.
+    """Sizes in bytes, on each GPU.
 
     Attributes:
+        gpus: that share the model.
         memory: the GPU's.
         usable: the share of it that the engine may take.
         weights: the model's.
@@ -28,6 +29,7 @@ class MemoryPlan:
         kv_per_token: KV of one token.
     """
 
+    gpus: int
     memory: int
     usable: int
     weights: int
@@ -45,30 +47,39 @@ class MemoryPlan:
         """Say the plan in a line."""
         kv = max(0, self.cache - self.state)
         state = f", state {_gib(self.state)} of {self.sequences} requests" if self.state else ""
+        whose = "the GPU's" if self.gpus == 1 else f"each of {self.gpus} GPUs'"
         return (
-            f"memory plan: {_gib(self.usable)} of the GPU's {_gib(self.memory)}: weights "
+            f"memory plan: {_gib(self.usable)} of {whose} {_gib(self.memory)}: weights "
             f"{_gib(self.weights)}, working memory {_gib(WORKING)}{state}, KV {_gib(kv)} "
             f"({max(0, self.tokens):,} tokens at {self.kv_per_token / 1024:.0f} KiB)"
         )
 
 
 def plan_memory(
-    shape: ModelShape, *, memory: int, share: float, sequences: int, block_size: int | None
+    shape: ModelShape,
+    *,
+    memory: int,
+    share: float,
+    sequences: int,
+    block_size: int | None,
+    gpus: int = 1,
 ) -> MemoryPlan:
     """Return the plan for a model.
 
     Args:
-        shape: the model's.
+        shape: of what a GPU has of the model.
         memory: the GPU's, in bytes.
         share: of it that the engine may take.
         sequences: requests that run at once.
         block_size: tokens of a block of KV; None for the size that vLLM aligns.
+        gpus: that share the model.
     """
     usable = int(memory * share)
     cache = usable - shape.weights - WORKING
     state = sequences * shape.state_per_request
     block = (block_size or shape.aligned_block or 1) * shape.kv_per_token
     return MemoryPlan(
+        gpus=gpus,
         memory=memory,
         usable=usable,
         weights=shape.weights,

@@ -11,7 +11,7 @@ configuration has it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class ModelShape:
         weights: of all files of weights, or of all parameters where there are none.
         attention_layers: layers that keep KV of each token.
         kv_of_layer: KV of one token in one of them.
+        kv_heads: into which it can be cut: 1 for one vector a token.
         state_layers: layers that keep a state of each request instead.
         state_of_layer: one state in one of them; None if its size is not known here.
         takes_images: whether there is an encoder besides the language model.
@@ -43,6 +44,7 @@ class ModelShape:
     weights: int
     attention_layers: int
     kv_of_layer: int
+    kv_heads: int
     state_layers: int
     state_of_layer: int | None
     takes_images: bool
@@ -56,6 +58,21 @@ class ModelShape:
     def kv_per_token(self) -> int:
         """KV of one token in all layers."""
         return self.attention_layers * self.kv_of_layer
+
+    def on_each_of(self, ranks: int) -> "ModelShape":
+        """Return what one of ``ranks`` processes has, each with a GPU, that share every layer.
+
+        Weights and heads are cut (tensor parallelism, Shoeybi et al., arXiv 1909.08053, section 3);
+        where there are fewer heads of KV than processes, some have the same one.
+        """
+        state = self.state_of_layer
+        return replace(
+            self,
+            weights=self.weights // ranks,
+            kv_of_layer=self.kv_of_layer // self.kv_heads * -(-self.kv_heads // ranks),
+            kv_heads=-(-self.kv_heads // ranks),
+            state_of_layer=None if state is None else state // ranks,
+        )
 
     @property
     def aligned_block(self) -> int | None:
@@ -88,6 +105,7 @@ def read_shape(folder: Path) -> ModelShape:
             weights=_weights(folder, config),
             attention_layers=attention,
             kv_of_layer=_kv_of_layer(text),
+            kv_heads=_kv_heads(text),
             state_layers=states,
             state_of_layer=_state_of_layer(text) if states else 0,
             takes_images="vision_config" in config,
@@ -136,7 +154,13 @@ def _kv_of_layer(text: Mapping[str, Any]) -> int:
         return _HALF * (int(rank) + int(text["qk_rope_head_dim"]))
     heads = int(text["num_attention_heads"])
     head_size = int(text.get("head_dim") or int(text["hidden_size"]) // heads)
-    return 2 * _HALF * int(text.get("num_key_value_heads") or heads) * head_size
+    return 2 * _HALF * _kv_heads(text) * head_size
+
+
+def _kv_heads(text: Mapping[str, Any]) -> int:
+    if text.get("kv_lora_rank"):
+        return 1
+    return int(text.get("num_key_value_heads") or text["num_attention_heads"])
 
 
 def _state_of_layer(text: Mapping[str, Any]) -> int | None:

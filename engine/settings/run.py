@@ -106,7 +106,10 @@ class RunSettings(Section):
         return self
 
     def _fits_cluster(self) -> None:
-        """Check that nothing watches one process of a run that has many."""
+        """Check that a worker has GPUs for its model, and that nothing watches one of many."""
+        gpus, ranks = self.cluster.gpus, self.model.engine.get("tensor_parallel_size", 1)
+        must_be = f"{ranks} with model.engine.tensor_parallel_size={ranks}, or 0 without GPUs"
+        require(gpus in (0, ranks), "cluster.gpus", gpus, must_be)
         for key, value, allowed, must_be in (
             ("log", self.log, "text", "text"),
             ("prometheus", self.prometheus, None, "null"),
@@ -169,6 +172,10 @@ class RunSettings(Section):
             given = getattr(self.model, name)
             must_be = f"{everything:g} while the model learns, from the whole distribution"
             require(given in (None, everything), f"model.{name}", given, must_be)
+        key = "tensor_parallel_size"
+        ranks = self.model.engine.get(key, 1)
+        must_be = "1 while the model learns: an adapter is read from the only process of a model"
+        require(ranks == 1, f"model.engine.{key}", ranks, must_be)
 
     def _fits_its_advisor(self) -> None:
         """Check what an advisor can't be combined with."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from command import processes_in
 from disturbed import (
     ARGUMENTS,
     BUDGET,
@@ -26,6 +27,7 @@ from disturbed import (
     wait_for,
     workers,
 )
+from processes import command, descendants, eventually
 
 from engine.cluster.exchange import OVER
 from engine.cluster.places import island_folder
@@ -162,6 +164,28 @@ def test_a_model_on_two_workers_which_die(tmp_path: Path, left_nothing: None) ->
     (summary,) = tmp_path.glob("run/summary.json")
     for island in json.loads(summary.read_text())["islands"]:
         assert island["cached_prompt_tokens"] > 0.8 * island["prompt_tokens"]
+
+
+def test_a_model_in_three_processes_of_a_worker_which_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensor parallelism: three ranks, since the model has nine heads and three of KV."""
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1|0")
+    monkeypatch.setenv("BROOD_TEST", str(tmp_path))  # by which its processes are known
+    process = begun(
+        *("problem=signal", "fill=none", "islands.count=2", "name=run", f"runs={tmp_path}"),
+        *("budget.seconds=null", "budget.candidates=16", "evaluation.workers=1", "search.k=4"),
+        *("cluster=ray", "cluster.workers=1", "model.engine.tensor_parallel_size=3"),
+    )
+    wait_for(process, tmp_path / "run", 6)
+    (worker,) = workers(process.pid)
+    ranks = [each for each in descendants(worker) if b"Worker_TP" in command(each)]
+    assert len(ranks) == 3
+    os.kill(worker, signal.SIGKILL)
+    assert eventually(lambda: not any(command(each) for each in ranks))
+    out = finished(process)
+    assert out.count("a worker is lost") == 1 and "16 candidates evaluated" in out, out
+    assert eventually(lambda: not processes_in(tmp_path))
 
 
 def test_twenty_kills_change_nothing(tmp_path: Path) -> None:

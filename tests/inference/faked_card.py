@@ -175,7 +175,7 @@ def _aligned_block(config: Any) -> int:
         def get_mamba_state_shape_from_config(config: Any) -> Any:
             text = config.model_config.hf_text_config
             return MambaStateShapeCalculator.gated_delta_net_state_shape(
-                1,
+                config.parallel_config.tensor_parallel_size,
                 text.linear_num_key_heads,
                 text.linear_num_value_heads,
                 text.linear_key_head_dim,

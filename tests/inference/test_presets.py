@@ -301,6 +301,7 @@ def test_a_hybrid_of_an_unknown_kind_gets_no_plan_for_its_states() -> None:
         weights=GIB,
         attention_layers=4,
         kv_of_layer=1024,
+        kv_heads=2,
         state_layers=12,
         state_of_layer=None,
         takes_images=False,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import children, command
 
 from engine.learning.group import Group
 from engine.learning.job import Done, Job, Setup
@@ -32,7 +33,7 @@ class Bench:
         self.bell = threading.Event()
         self.folder = folder
         self.group = group
-        self.before = set(children())
+        self.before = set(trainers())
         self.process = TrainerProcess(
             setup,
             cores=sorted(os.sched_getaffinity(0))[:1],
@@ -71,20 +72,12 @@ class Bench:
         return self.found()[0]
 
     def found(self) -> list[int]:
-        return sorted(set(children()) - self.before)
+        return sorted(set(trainers()) - self.before)
 
 
-def children() -> list[int]:
+def trainers() -> list[int]:
     """This process's children that train."""
-    found = []
-    for task in Path("/proc/self/task").iterdir():
-        for pid in map(int, (task / "children").read_text().split()):
-            try:
-                if b"engine.learning" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.append(pid)
-            except OSError:
-                continue
-    return found
+    return [each for each in children(os.getpid()) if b"engine.learning" in command(each)]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
