@@ -240,6 +240,10 @@ def test_a_log_that_is_no_database(refused: Refused, recorded_run: Path) -> None
         ("UPDATE events SET body = '{\"nothing\": 1}'", "run.db is damaged"),
         ("UPDATE events SET body = 'x' WHERE kind = 'verdict'", "run.db is damaged"),
         ("UPDATE events SET kind = 'something'", "run.db is damaged"),
+        (
+            "UPDATE events SET body = json_set(body, '$.program', NULL) WHERE kind = 'verdict'",
+            "log is damaged: the initial program is missing",
+        ),
         ("DELETE FROM events", "log is damaged: it has no beginning"),
         ("DELETE FROM events WHERE kind = 'verdict'", "log is damaged: it has no beginning"),
         ("DELETE FROM events WHERE kind = 'session'", "log is damaged: it has no beginning"),
@@ -313,6 +317,17 @@ def test_a_log_from_which_an_event_is_missing(
     db.executescript(f"DELETE FROM events WHERE kind = '{kind}'")
     db.close()
     assert f"log is damaged: {words}" in refused(f"resume={run_with_a_child}")
+
+
+def test_a_log_with_more_tokens_than_there_can_be(refused: Refused, run_with_a_child: Path) -> None:
+    db = sqlite3.connect(run_with_a_child / "run.db")
+    (body,) = db.execute("SELECT body FROM events WHERE kind = 'child'").fetchone()
+    many = body.replace('"cached_prompt_tokens":0', f'"cached_prompt_tokens":{10**400}')
+    assert many != body
+    db.execute("UPDATE events SET body = ? WHERE kind = 'child'", (many,))
+    db.commit()
+    db.close()
+    assert "run.db is damaged" in refused(f"resume={run_with_a_child}")
 
 
 def test_a_log_that_is_cut_off(refused: Refused, recorded_run: Path) -> None:

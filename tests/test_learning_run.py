@@ -23,9 +23,9 @@ from command import (
 
 from engine.report.__main__ import main as report
 
-CANDIDATES = 500
+CANDIDATES = 1000  # beside other tests a step may take as long as 400
 ARGUMENTS = [
-    *("learning=mean_baseline", "learning.groups=2", "search.k=4", "seed=3"),
+    *("learning=mean_baseline", "learning.groups=2", "search.k=4", "seed=3", "fill=none"),
     # Small steps on what is recent: one is over every few seconds, however slow the machine.
     *("pipeline.children=8", "learning.max_lag=8", f"budget.candidates={CANDIDATES}"),
 ]

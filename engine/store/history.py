@@ -357,6 +357,8 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
             )
         if isinstance(event, Verdict) and not history.is_made(event.candidate):
             lacks = f"nobody made candidate {event.candidate}"
+        if isinstance(event, Verdict) and event.candidate == INITIAL and event.program is None:
+            lacks = "the initial program is missing"
         if isinstance(event, Advice) and not history.ideas.knows(event.idea):
             lacks = f"nobody had idea {event.idea}"
         if isinstance(event, Call) and not history.guidance.knows(event.guidance):

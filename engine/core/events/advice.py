@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.events.child import Miss
-from engine.core.events.event import RecordedEvent
+from engine.core.events.event import RecordedEvent, Tokens
 
 
 class Novelty(enum.StrEnum):
@@ -77,10 +77,10 @@ class Consultation:
     answer_ids: tuple[int, ...]
     finish_reason: str
     logprobs: tuple[float, ...] = ()
-    prompt_tokens: int
-    cached_prompt_tokens: int
+    prompt_tokens: Tokens
+    cached_prompt_tokens: Tokens
     llm_seconds: float
-    missed: Mapping[Miss, int] = field(default_factory=dict)
+    missed: Mapping[Miss, Tokens] = field(default_factory=dict)
     temperature: float
     shared: int
     own_ids: tuple[int, ...] = ()
@@ -114,6 +114,6 @@ class Advice(RecordedEvent):
     unread: Question | None = None
     implementer: str = "model"
     outage: str | None = None
-    endpoint_prompt_tokens: int = 0
-    endpoint_tokens: int = 0
+    endpoint_prompt_tokens: Tokens = 0
+    endpoint_tokens: Tokens = 0
     endpoint_seconds: float = 0.0

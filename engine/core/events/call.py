@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.core.events.event import RecordedEvent
+from engine.core.events.event import RecordedEvent, Tokens
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +61,7 @@ class Call(RecordedEvent):
     ahead: tuple[str, ...] = ()
     guessed: bool = False
     prompt: str
-    prompt_tokens: int
+    prompt_tokens: Tokens
     temperatures: tuple[float, ...]
     seeds: tuple[int, ...]
     partner: str | None = None
@@ -93,7 +93,7 @@ class GivenUp(RecordedEvent):
     attempt: int
     island: int
     parent: str
-    generated_tokens: int
-    prompt_tokens: int
-    cached_prompt_tokens: int
+    generated_tokens: Tokens
+    prompt_tokens: Tokens
+    cached_prompt_tokens: Tokens
     llm_seconds: float

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.core.events.event import RecordedEvent
+from engine.core.events.event import RecordedEvent, Tokens
 from engine.core.program import Place, Program
 
 
@@ -65,10 +65,10 @@ class Child(RecordedEvent):
     finish_reason: str
     program: Program | None
     refusal: Refusal | None
-    prompt_tokens: int
-    cached_prompt_tokens: int
+    prompt_tokens: Tokens
+    cached_prompt_tokens: Tokens
     llm_seconds: float
-    missed: Mapping[Miss, int] = field(default_factory=dict)
+    missed: Mapping[Miss, Tokens] = field(default_factory=dict)
     rank: int | None = None
     probability: float | None = None
     logprobs: tuple[float, ...] = ()

@@ -1,6 +1,11 @@
 """What all events share."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+import msgspec
+
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A number of tokens; a larger one in a log is damage, and no float would have it."""
 
 
 class RecordedEvent:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.events.child import Miss
-from engine.core.events.event import RecordedEvent
+from engine.core.events.event import RecordedEvent, Tokens
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,10 +36,10 @@ class Guidance(RecordedEvent):
     answer: str
     answer_ids: tuple[int, ...]
     finish_reason: str
-    prompt_tokens: int
-    cached_prompt_tokens: int
+    prompt_tokens: Tokens
+    cached_prompt_tokens: Tokens
     llm_seconds: float
-    missed: Mapping[Miss, int] = field(default_factory=dict)
+    missed: Mapping[Miss, Tokens] = field(default_factory=dict)
     temperature: float
 
 
@@ -64,7 +64,7 @@ class Tactics(RecordedEvent):
     number: int
     ideas: tuple[str, ...]
     answer: str
-    prompt_tokens: int
-    cached_prompt_tokens: int
-    generated_tokens: int
+    prompt_tokens: Tokens
+    cached_prompt_tokens: Tokens
+    generated_tokens: Tokens
     llm_seconds: float

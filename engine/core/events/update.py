@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.core.events.event import RecordedEvent
+from engine.core.events.event import RecordedEvent, Tokens
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +56,7 @@ class Update(RecordedEvent):
     mismatch: float = 0.0
     unique: float = 0.0
     common: float = 0.0
-    tokens: int = 0
+    tokens: Tokens = 0
     seconds: float = 0.0
     swap_ms: float = 0.0
 
