@@ -250,4 +250,5 @@ def test_the_number_changes_with_the_form_of_the_events() -> None:
     """If this fails, an event has another form: see ``engine.store.migrations``."""
     _, components = msgspec.json.schema_components(get_args(Event))
     text = re.sub(r'"(description|title)": "(\\.|[^"\\])*",? ?', "", json.dumps(components))
+    text = re.sub(r', "(minimum|maximum)": \d+', "", text)  # they say what is damage
     assert (SCHEMA_VERSION, hashlib.sha256(text.encode()).hexdigest()[:16]) == (10, FORM)
