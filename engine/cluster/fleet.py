@@ -15,7 +15,7 @@ from engine.cluster.on_ray import RayWorker, WorkerLost, leaving, reports
 from engine.cluster.worker import WorkerReport
 from engine.core import UserError
 
-_MOST_DEATHS = 5  # in a row, while no worker has evaluated anything
+_MOST_DEATHS = 5  # in a row for each worker there is to be, while none has evaluated anything
 _PATIENCE = 10.0  # seconds for which the first ones wait for each other, to share cores out fairly
 _SAID_EVERY = 60.0  # seconds
 _log = logging.getLogger("brood")
@@ -196,7 +196,7 @@ class Fleet:
             UserError: so many did, and nothing was evaluated meanwhile, that more would not help.
         """
         self._deaths += 1
-        if self._deaths >= _MOST_DEATHS:
+        if self._deaths >= _MOST_DEATHS * self._wanted[False]:
             raise UserError(
                 f"{self._deaths} workers died one after the other, and none evaluated anything: "
                 f"{error}; their output says why"
