@@ -103,9 +103,11 @@ def test_what_a_killed_run_left_is_read_where_nothing_may_be_written(tmp_path: P
         whole = [*read_log(folder)]
     (folder / "run.db-shm").unlink()  # as where only the other two were copied
     with unwritable(folder):
-        assert [*read_log(folder)] == whole
+        again = [*read_log(folder)]
+    # The kill may have come when a transaction was in the log and not in the index of it.
+    assert again[: len(whole)] == whole
     with EventLog(folder) as log:
-        assert [*log.events()] == whole
+        assert [*log.events()] == again
 
 
 MOUNTS = """\
