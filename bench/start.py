@@ -62,8 +62,9 @@ def main(arguments: Sequence[str]) -> None:
             key: spread([each["now"][key] / each["baseline"][key] for each in rounds])
             for key in keys
         }
+    told = {name: given for name, given in options.items() if name != "baseline"}
     sys.stdout.write(
-        json.dumps({**result, "options": options, "commit": commit(), "machine": machine()}) + "\n"
+        json.dumps({**result, "options": told, "commit": commit(), "machine": machine()}) + "\n"
     )
 
 

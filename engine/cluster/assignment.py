@@ -1,9 +1,10 @@
 """Which worker has which islands, by what each worker is measured to do.
 
 A worker is expected to end when it has done what is left of its islands at its rate. An island goes
-to the worker that would end first with it, and moves where that ends two workers clearly earlier:
-what is under way on an island is generated again where it goes. Where the KV of its prompts lies in
-its machine, a worker there is taken before one that would end little earlier.
+to the worker that would end first with it. Islands move, one by one, between two workers of which
+the later one would end clearly earlier if they shared equally: what is under way on an island is
+generated again where it goes. Where the KV of its prompts lies in its machine, a worker there is
+taken before one that would end little earlier.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TypeVar
 
-_GAIN = 0.8  # a move is worth it where the later one of two workers ends in this share of the time
+_GAIN = 0.8  # workers that would end in this share of the time, or less, end clearly earlier
+_STEP = 0.99  # and one island on the way to that, of many, has to bring this much
 T = TypeVar("T")
 
 
@@ -63,11 +65,17 @@ def better(loads: Sequence[Load]) -> tuple[int, int, int] | None:
         left = loads[slow].left[number]
         return max(ends[slow] - left / rates[slow], ends[to] + left / rates[to])
 
+    def is_worth_it(to: int) -> bool:
+        """Return whether the two would end clearly earlier if they shared equally."""
+        done = ends[slow] * rates[slow] + ends[to] * rates[to]
+        return done / (rates[slow] + rates[to]) <= _GAIN * ends[slow]
+
     moves = [
         (number, to)
+        for to in sorted(range(len(loads)), key=ends.__getitem__)  # of equals, who ends first
+        if to != slow and is_worth_it(to)
         for number in sorted(loads[slow].left)
-        for to in range(len(loads))
-        if to != slow and later((number, to)) <= _GAIN * ends[slow]
+        if later((number, to)) <= _STEP * ends[slow]
     ]
     if not moves:
         return None

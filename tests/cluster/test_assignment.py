@@ -32,6 +32,17 @@ def test_a_worker_that_has_nothing_to_do_takes_an_island() -> None:
     assert better([load({}), load({3: 4, 5: 4}), load({1: 4})]) == (3, 1, 0)
 
 
+def test_of_many_islands_each_worker_gets_its_share() -> None:
+    """One of six is a sixth of the time alone; what counts is what they would gain in the end."""
+    at: list[dict[int, float]] = [dict.fromkeys(range(6), 1.0), {}, {}]
+    counts = []
+    while move := better([load(each) for each in at]):
+        number, here, there = move
+        at[there][number] = at[here].pop(number)
+        counts.append([len(each) for each in at])
+    assert counts == [[5, 1, 0], [4, 1, 1], [3, 2, 1], [2, 2, 2]]
+
+
 def test_a_fast_worker_takes_the_island_of_a_slow_one() -> None:
     # They end after 40 and 10 seconds; with island 2 at the fast one after 0 and 20.
     assert better([load({2: 40}, 1.0), load({3: 40}, 4.0)]) == (2, 0, 1)
