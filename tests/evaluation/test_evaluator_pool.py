@@ -65,25 +65,23 @@ def test_each_verdict_is_announced_when_it_can_be_taken(
 ) -> None:
     """By the next call of `completed`: who waits for the announcement misses none."""
     announced: list[str] = []
-    rung, found = threading.Event(), dict[str, Evaluation]()
+    rung, found = threading.Semaphore(0), dict[str, Evaluation]()
 
     def announce() -> None:
         announced.append(threading.current_thread().name)
-        rung.set()
+        rung.release()
 
     pair.announce_to(announce)
     for i in range(12):
         pair.submit(candidate_id=str(i), program=double.initial_program)
-    while pair.in_flight:
-        assert rung.wait(30)
-        rung.clear()
+    for _ in range(12):  # an announcement may come after its verdict was taken, never before
+        assert rung.acquire(timeout=30)
         found.update(pair.completed(timeout=0))
     assert len(announced) == len(found) == 12
     assert threading.current_thread().name not in announced
-    pair.announce_to(rung.set)  # somebody else, from now on
-    rung.clear()
+    pair.announce_to(rung.release)  # somebody else, from now on
     pair.submit(candidate_id="last", program="x = y")
-    assert rung.wait(30)
+    assert rung.acquire(timeout=30)
     assert [name for name, _ in pair.completed(timeout=0)] == ["last"]
     assert len(announced) == 12
 
