@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.core import UserError
 
 _LOCK = "run.lock"
-_ATTEMPTS = 5
+_ATTEMPTS = 50
 _SECONDS = 0.02  # between two of them
 
 
@@ -25,7 +25,7 @@ def take_lock(folder: Path) -> int:
         descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise UserError(f"{folder} can't be written: {error}") from error
-    for attempt in range(_ATTEMPTS):  # `is_held` has the lock for a moment
+    for attempt in range(_ATTEMPTS):  # `is_held` has it for a moment; longer if it loses its core
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return descriptor
