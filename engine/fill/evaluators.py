@@ -8,6 +8,7 @@ from engine.core import Problem
 from engine.evaluation import EvaluatorPool, Evaluators
 from engine.fill.solutions import Solutions
 from engine.settings import FillSettings
+from engine.tuning import import_cma
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,4 +44,5 @@ def open_idle(
     solutions = None if problem.improvement is None else Solutions(problem.improvement)
     watched = problem if solutions is None else solutions.watched(problem)
     with EvaluatorPool(problem=watched, workers=len(cores), cores=cores, idle=True) as pool:
+        import_cma()  # while the evaluators warm up on their cores
         yield IdleEvaluators(pool=pool, solutions=solutions)

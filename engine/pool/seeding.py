@@ -36,7 +36,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
 
 from engine.core import Candidate, Direction, Evaluation, Feature, Problem, Program
 from engine.embedding import Vectors, embed
@@ -227,6 +226,8 @@ def clusters(vectors: Vectors, *, k: int, seed: int) -> tuple[tuple[int, ...], .
 
 
 def _labels(points: NDArray[np.float64], k: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    from scipy.cluster.vq import kmeans2  # which few runs need, and is long to import
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty cluster, which `_filled` mends
         _, labels = kmeans2(points, k, iter=_ROUNDS, minit="++", rng=rng)

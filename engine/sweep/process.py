@@ -18,7 +18,6 @@ from functools import partial
 
 from engine.interrupt import handled
 from engine.restart import MOST
-from engine.sweep.comparison import compare
 from engine.sweep.plan import Planned, Sweep
 from engine.sweep.shared import shared
 from engine.terminal import INTERRUPTED, MODEL_LOST
@@ -77,6 +76,8 @@ def run_all(sweep: Sweep) -> int:
     if told:
         print(f"Stopped. Go on with: python -m engine.run resume={sweep.folder}")
         return INTERRUPTED
+    from engine.sweep.comparison import compare  # and scipy.stats with it: half a second
+
     sys.stdout.write(compare(sweep))
     sweep.remove_if_empty()
     return next((code for code in codes if code != 0), 0)

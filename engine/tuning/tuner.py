@@ -11,13 +11,17 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
-from cmaes import CMAwM
 from numpy.typing import NDArray
 
 from engine.core import Direction
 from engine.tuning.constants import Constant, constants_of, with_values
+
+if TYPE_CHECKING:
+    from cmaes import CMAwM
 
 MOST_CONSTANTS = 64
 """Of a program that is tuned; its first ones. CMA-ES needs some hundred answers for each."""
@@ -41,6 +45,11 @@ class Sample:
 
     number: int
     program: str
+
+
+def import_cma() -> None:
+    """Import CMA-ES, and all of ``scipy.stats`` with it: half a second, at a time that suits."""
+    import_module("cmaes")
 
 
 class Tuner:
@@ -124,8 +133,10 @@ class Tuner:
             self._raw.clear()
             self._scores.clear()
 
-    def _begun(self) -> CMAwM:
+    def _begun(self) -> "CMAwM":
         """Return CMA-ES at the program that the tuner began with."""
+        from cmaes import CMAwM  # see `import_cma`
+
         return CMAwM(
             mean=np.zeros(len(self.constants)),
             sigma=self._sigma,

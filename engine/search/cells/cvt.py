@@ -17,7 +17,6 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from scipy.cluster.vq import kmeans2
 
 from engine.core import Cell, Feature
 from engine.search.cells import CELLS, Cells, CellSettings
@@ -84,6 +83,8 @@ def centroids_of(
         count: how many means.
         rng: of the first means.
     """
+    from scipy.cluster.vq import kmeans2  # which few runs need, and is long to import
+
     with warnings.catch_warnings():
         # A cluster without a point keeps its mean: a cell that is hard to reach, and no error.
         warnings.filterwarnings("ignore", message="One of the clusters is empty")
