@@ -77,7 +77,7 @@ def test_a_reader_that_has_gone_does_not_end_a_run(tmp_path: Path) -> None:
 def test_nohup_outlives_the_hangup_and_a_full_disk_its_output(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         process = start(
-            *(*SHORT, f"runs={tmp_path}"),
+            *(*PLAIN, "budget.candidates=300", "name=run", f"runs={tmp_path}"),
             scratch=tmp_path / "scratch",
             stdout=full,
             stderr=subprocess.PIPE,
@@ -88,4 +88,4 @@ def test_nohup_outlives_the_hangup_and_a_full_disk_its_output(tmp_path: Path) ->
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert said.count("the output can't be written: No space left on device") == 1
-    assert_complete(tmp_path / "run", candidates=24)
+    assert_complete(tmp_path / "run", candidates=300)
