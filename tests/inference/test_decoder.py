@@ -62,11 +62,12 @@ def test_calls_share_a_batch_and_each_child_comes_back_under_its_call(
     model: LanguageModel, timeline: Timeline, endless: tuple[int, ...]
 ) -> None:
     """Their texts are not those of each call alone: a batch's arithmetic is its own."""
-    bell, steps = Bell(), Counter[str]()
+    bell, steps, submitted = Bell(), Counter[str](), threading.Event()
     lengths = {7: [12, 3, 9], 8: [5], 9: [4, 4, 11, 2]}
     step = model.step
 
     def counted() -> None:
+        assert submitted.wait(SECONDS)
         steps["all"] += 1
         step()
 
@@ -85,6 +86,7 @@ def test_calls_share_a_batch_and_each_child_comes_back_under_its_call(
                 is_over=never,
             )
         assert decoder.in_flight == 8
+        submitted.set()
         finished = bell.collect(decoder, 8)
         assert (decoder.in_flight, decoder.completed()) == (0, [])
     found = {(call, child.index): child for call, child in finished}
