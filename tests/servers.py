@@ -119,7 +119,7 @@ def is_alive(process: int) -> bool:
     """Whether a process holds anything; a zombie does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it goes before it is read
         return False
     return state != "Z"
 
