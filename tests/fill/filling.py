@@ -105,6 +105,7 @@ class Filling:
         """Begin, or go on behind events."""
         run = config.resolve(["islands.count=2"])
         self.events: list[Event] = []
+        self._pool = evaluators.pool
         self._problem = problem()
         self.state = RunState(
             history=RunHistory(direction=Direction.MAXIMISE),
@@ -161,21 +162,36 @@ class Filling:
 
     def until(self, judged: int) -> None:
         """Take turns until so many fills are judged."""
-        deadline = time.monotonic() + 120
-        while self.judged < judged:
-            assert time.monotonic() < deadline, "the evaluators have stopped"
-            self.turn()
-            time.sleep(0.002)
+        self._turns_until(lambda: self.judged >= judged)
+
+    def until_out(self) -> set[str]:
+        """Take turns until fills are recorded that have no verdict; return them."""
+
+        def out() -> set[str]:
+            return {each.id for each in self.fills} - set(self.state.history.verdicts)
+
+        self._turns_until(lambda: bool(out()))
+        return out()
 
     def until_quiet(self) -> None:
         """Take turns until nothing is made any more, and nothing is out."""
-        judged, quiet = -1, 0
-        while quiet < 100:
+        quiet = 0
+
+        def is_quiet() -> bool:
+            nonlocal quiet
+            self._syntax.submit(int).result(120)  # behind all that is to be made
+            is_out = self._pool.in_flight or self.judged < len(self.fills)
+            quiet = 0 if is_out else quiet + 1
+            return quiet == 100
+
+        self._turns_until(is_quiet)
+
+    def _turns_until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 120
+        while not holds():
+            assert time.monotonic() < deadline, "the evaluators have stopped"
             self.turn()
-            time.sleep(0.01)
-            is_out = self.judged < len(self.fills)
-            quiet = 0 if is_out or self.judged != judged else quiet + 1
-            judged = self.judged
+            time.sleep(0.002)
 
 
 @contextmanager
