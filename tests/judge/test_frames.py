@@ -100,8 +100,8 @@ def test_a_frame_survives_an_alarm(ends: Ends) -> None:
     os.write(ends[0].fileno(), whole[:10])
     before = signal.signal(signal.SIGALRM, late)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(Late):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             channel.receive()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

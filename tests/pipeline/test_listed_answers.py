@@ -31,7 +31,7 @@ from engine.store import Call, Child, Event, Recorded, Session, Verdict, replay
 from engine.timeline import TIMELINE, Timeline
 
 K = 4
-HANGS = 30.0  # seconds
+HANGS = 120.0  # seconds
 NEW = object()
 """Stands for a program that no other answer holds."""
 

@@ -29,7 +29,7 @@ from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline
 
 K = 2
-HANGS = 30.0  # seconds
+HANGS = 120.0  # seconds
 
 
 class Model:
