@@ -15,7 +15,7 @@ from hostile import ENDLESS, SLOW, collect
 from processes import children, command, descendants, entries, eventually, zygotes
 from verdicts import evaluate
 
-from engine.core import ArraySpec, Evaluation, Failure, Outputs, Problem, Stage, UserError
+from engine.core import ArraySpec, Evaluation, Failure, Limits, Outputs, Problem, Stage, UserError
 from engine.evaluation import EvaluatorPool
 from engine.evaluation.lane import Lane
 
@@ -29,8 +29,9 @@ def double(values, offset):
 
 @pytest.fixture(scope="module")
 def pair(double: Problem) -> Iterator[EvaluatorPool]:
-    """Two workers; tests leave nothing in flight and nobody to be told."""
-    with EvaluatorPool(problem=double, workers=2) as pool:
+    """Two workers, with much time; tests leave nothing in flight and nobody to be told."""
+    limits = Limits(seconds=30, memory_bytes=256 << 20)
+    with EvaluatorPool(problem=dataclasses.replace(double, limits=limits), workers=2) as pool:
         yield pool
 
 
@@ -53,11 +54,12 @@ def test_verdicts_come_back_under_their_ids(pair: EvaluatorPool, double: Problem
     assert found == {str(i): 1.0 if i % 2 == 0 else Failure.ERROR for i in range(20)}
 
 
-def test_completed_waits_no_longer_than_told(pool: EvaluatorPool) -> None:
-    pool.submit(candidate_id="slow", program=ENDLESS)  # its verdict takes half a second
-    assert pool.completed(timeout=0.05) == []
-    assert [name for name, _ in pool.completed(timeout=None)] == ["slow"]
-    assert pool.in_flight == 0
+def test_completed_waits_no_longer_than_told(pair: EvaluatorPool, double: Problem) -> None:
+    text = f"import time\ntime.sleep(2)\n{double.initial_program}"
+    pair.submit(candidate_id="slow", program=text)
+    assert pair.completed(timeout=0.05) == []
+    assert [name for name, _ in pair.completed(timeout=None)] == ["slow"]
+    assert pair.in_flight == 0
 
 
 def test_each_verdict_is_announced_when_it_can_be_taken(
@@ -123,9 +125,11 @@ def test_closing_stops_everything(double: Problem, new_zygotes: Callable[[], lis
     below = [pid for zygote in new_zygotes() for pid in (zygote, *descendants(zygote))]
     pool.close()
     pool.close()
-    assert below and not any(map(command, below)) and new_zygotes() == []
-    assert threading.active_count() == threads
-    assert entries("/proc/self/fd") == descriptors
+    assert below and new_zygotes() == []
+    assert eventually(lambda: not any(map(command, below)))
+    # What other tests left may go meanwhile.
+    assert threading.active_count() <= threads
+    assert entries("/proc/self/fd") <= descriptors
     assert pool.in_flight == 0 and pool.completed(timeout=None) == []
     with pytest.raises(RuntimeError, match="closed"):
         pool.submit(candidate_id="late", program=SLOW)
@@ -138,25 +142,26 @@ def test_closing_does_not_wait_for_zygotes_that_never_start(
     never.write_text("#!/bin/sh\nexec sleep 1000\n")
     never.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(never))
-    before = children(os.getpid())
+    before = {*children(os.getpid())}
     pool = EvaluatorPool(problem=double, workers=2)
-    assert eventually(lambda: len(children(os.getpid())) == len(before) + 2)
+    assert eventually(lambda: len({*children(os.getpid())} - before) == 2)
     closing = threading.Thread(target=pool.close)
     closing.start()
     closing.join(timeout=60)
     assert not closing.is_alive()
-    assert children(os.getpid()) == before
+    assert {*children(os.getpid())} <= before
 
 
 def test_closing_wakes_the_one_who_waits(double: Problem) -> None:
-    pool = EvaluatorPool(problem=double, workers=1)
+    limits = Limits(seconds=60, memory_bytes=256 << 20)
+    pool = EvaluatorPool(problem=dataclasses.replace(double, limits=limits), workers=1)
     evaluate(pool, double.initial_program)
     pool.submit(candidate_id="endless", program=ENDLESS)
     found: list[object] = []
     waiting = threading.Thread(target=lambda: found.append(pool.completed(timeout=None)))
     waiting.start()
     pool.close()
-    waiting.join(timeout=10)
+    waiting.join(timeout=50)
     assert found == [[]]
 
 

@@ -9,6 +9,7 @@ from verdicts import evaluate
 
 from engine.core import ArraySpec, Case, Failure, Outputs, Problem
 from engine.evaluation import EvaluatorPool
+from engine.evaluation import pool as evaluation_pool
 
 START = "import time\n\n\ndef run():\n    return 1.0\n"
 
@@ -23,9 +24,12 @@ def score(outputs: Sequence[Outputs]) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[EvaluatorPool]:
+    """One that is patient: other tests may leave its core idle for moments only."""
     problem = Problem.of("one", cases=cases, score=score, initial_program=START, seconds=0.5)
-    with EvaluatorPool(problem=problem, workers=1, idle=True) as opened:
-        yield opened
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluation_pool, "IDLE_PATIENCE", 120)
+        with EvaluatorPool(problem=problem, workers=1, idle=True) as opened:
+            yield opened
 
 
 def test_a_program_is_scored(pool: EvaluatorPool) -> None:
