@@ -161,14 +161,17 @@ def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", [0.4, 3.0])
 def test_ctrl_c_is_a_line_at_most(seconds: float, tmp_path: Path) -> None:
     arguments = ("check", "problem=signal", "runs=10000")
+    begins = START.replace("sys.exit", "print('begins', flush=True); sys.exit")
     process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments],
+        [sys.executable, "-c", begins, *arguments],
         stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
         start_new_session=True,
     )
+    # Before, it is Python's own start that is interrupted, which says so at length.
+    assert process.stdout is not None and process.stdout.readline() == "begins\n"
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     error = process.communicate(timeout=SECONDS)[1]
