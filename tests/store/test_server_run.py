@@ -46,6 +46,8 @@ def test_a_run_at_a_server_is_killed_and_goes_on_as_one_in_a_file(
     while not folder.exists() or len(programs(folder)) < 10:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
+    # The attempts below take two seconds, and the run could come to its end meanwhile.
+    process.send_signal(signal.SIGSTOP)
     with pytest.raises(UserError, match="another process works on"):
         EventLog(folder)
     process.send_signal(signal.SIGKILL)
