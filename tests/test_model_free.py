@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from command import assert_complete, count_events, run, start, wait_until
 
-CANDIDATES = 60
+CANDIDATES = 100
 MEASURED = ("seconds", "llm_seconds", "peak_bytes")
 PHASES = ("pipeline.overlap=false",)
 OVERLAP = ("pipeline.speculate=false",)

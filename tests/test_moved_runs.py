@@ -18,12 +18,19 @@ from engine.problem import shipped
 from engine.report.__main__ import main as report
 from engine.run import main
 
+CANDIDATES = 100  # more than may be at the evaluators, so that a stopped run is not over
+
 
 def begun(tmp_path: Path, *arguments: str) -> Path:
     """Make a run that was stopped before its end."""
     settings = config.resolve(
         [
-            *("model=mutation", "fill=none", "pipeline.speculate=false", "budget.candidates=12"),
+            *(
+                "model=mutation",
+                "fill=none",
+                "pipeline.speculate=false",
+                f"budget.candidates={CANDIDATES}",
+            ),
             *(f"runs={tmp_path / 'runs'}", "name=one", "seed=1", *arguments),
         ]
     )
@@ -52,7 +59,7 @@ def test_a_run_goes_on_where_its_problem_lies_elsewhere(moved: Path, tmp_path: P
     problem = moved.parent / "problem"
     done = run(f"problem.path={problem}", f"resume={moved}", scratch=tmp_path / "scratch")
     assert done.returncode == 0, done.stderr
-    assert_complete(moved, candidates=12)
+    assert_complete(moved, candidates=CANDIDATES)
 
 
 def test_another_problem_at_the_new_place_is_refused(moved: Path) -> None:
@@ -74,7 +81,7 @@ def test_a_shipped_problem_is_found_by_its_name(tmp_path: Path) -> None:
     assert report([str(folder), "analysis=progress"]) == 0
     with engine.Run.resume(folder) as one:
         assert one.problem.folder == shipped()["signal"]
-        assert one.evolve().evaluated == 12
+        assert one.evolve().evaluated == CANDIDATES
 
 
 @pytest.mark.parametrize(

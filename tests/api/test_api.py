@@ -70,7 +70,7 @@ def test_a_problem_of_two_functions_is_searched_and_its_events_are_seen(tmp_path
 
 
 def test_a_run_that_was_left_has_ended_in_good_order_and_goes_on(tmp_path: Path) -> None:
-    folder, many = tmp_path / "left", {**QUICK, "budget": {"candidates": 60}}
+    folder, many = tmp_path / "left", {**QUICK, "budget": {"candidates": 100}}
     with Run.of(problem(), runs=tmp_path, name="left", **many) as run:
         for event in run.events():
             if isinstance(event, Child):
