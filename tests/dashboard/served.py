@@ -87,16 +87,20 @@ class Page:
 @contextmanager
 def served(runs: Path) -> Iterator[Page]:
     """Serve the runs of a folder."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "engine.dashboard", str(runs), f"port={port}"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    for _ in range(5):  # meanwhile somebody else may get the port
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engine.dashboard", str(runs), f"port={port}"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert process.stdout is not None
-        line = process.stdout.readline()
+        if line := process.stdout.readline():
+            break
+        process.wait(30)
+    try:
+        assert line
         yield Page(port=port, token=line.strip().partition("#token=")[2], process=process)
     finally:
         process.terminate()
