@@ -18,9 +18,9 @@ SLOW = Path(__file__).parents[2] / "bench/scale/slow_problem"
 """A problem of 200 ms a program, in which nothing is computed: runs that last, and load nothing."""
 BUDGET = 90
 ARGUMENTS = (
-    *("problem=signal", "model=mutation", "fill=none", f"islands.count={ISLANDS}", "name=run"),
+    *(f"problem.path={SLOW}", "model=mutation", "fill=none", f"islands.count={ISLANDS}"),
     *("islands.migrate_every=3", "islands.migrants=2", "budget.seconds=null", "search.k=4"),
-    *(f"budget.candidates={BUDGET}", "evaluation.workers=1", "cluster=ray"),
+    *(f"budget.candidates={BUDGET}", "evaluation.workers=1", "cluster=ray", "name=run"),
 )
 
 

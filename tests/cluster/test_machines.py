@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from disturbed import ARGUMENTS, ISLANDS, SLOW, begun, finished, texts, wait_for
+from disturbed import ARGUMENTS, ISLANDS, begun, finished, texts, wait_for
 from hosts import Host, network, why_not
 from servers import Server, installed, running
 
 pytestmark = pytest.mark.slow
-RUN = (*ARGUMENTS[1:], f"problem.path={SLOW}", "budget.candidates=450")
+RUN = (*ARGUMENTS, "budget.candidates=450")
 CUT_OFF = 30.0  # seconds
 
 

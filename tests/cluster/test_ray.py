@@ -50,8 +50,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def left_nothing() -> Iterator[None]:
     """Check that no process of Ray is left."""
     yield
-    time.sleep(1)
-    assert not workers(os.getpid())
+    assert eventually(lambda: not workers(os.getpid()))
 
 
 def test_workers_that_are_killed_change_nothing(
@@ -132,7 +131,7 @@ def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
         ("budget.patience=3", "budget.patience is 3"),
         ("problem=nothing", "nothing"),
     ):
-        done = begun(*ARGUMENTS, f"runs={tmp_path}", bad)
+        done = begun("problem=signal", *ARGUMENTS[1:], f"runs={tmp_path}", bad)
         out, _ = done.communicate(timeout=120)
         assert done.returncode == 2 and words in out, out
         assert not [*tmp_path.iterdir()]
@@ -193,7 +192,7 @@ def test_a_model_in_three_processes_of_a_worker_which_dies(
 
 
 def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
-    many = (*ARGUMENTS[1:], f"problem.path={SLOW}", "budget.candidates=800")
+    many = (*ARGUMENTS, "budget.candidates=800")
     process = begun(*many, f"runs={tmp_path}", "cluster.workers=3")
     folder, kills, chance = tmp_path / "run", 0, random.Random(0)
     wait_for(process, folder, 1)
