@@ -3,9 +3,9 @@
 Method: a simulation (``bench/scale/simulation.py``) with the costs in ``costs``, a JSON file with
 the fields of `Costs`; single ones are overridden by ``set``, as in ``set=call:4,evaluation:0.2``.
 ``python -m bench.scale.measure`` measures them, ``python -m bench.scale.check`` compares the
-simulation with real runs (no result of that is published yet), and ``python -m bench.scale.page``
-makes docs/scale.md of both. A run is ``iterations`` of an island long, and a third as many before
-it is counted.
+simulation with real runs, and ``python -m bench.scale.page`` makes docs/scale.md of both. A run is
+``iterations`` of an island long, waiting for the store included, and a third as many before it is
+counted.
 
 For each number of workers: candidates an hour; the shares of the time in which the store works,
 islands wait for it, islands wait for their neighbours' migrants, and the driver is at work. Then,
@@ -48,11 +48,11 @@ def main(arguments: Sequence[str]) -> None:
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     costs, candidates = read_costs(options["costs"], options["set"])
     usual = Cluster(workers=1, candidates=candidates)
-    seconds = number(options, "iterations") * _iteration(costs, usual)
-    how = {"seeds": int(number(options, "seeds")), "warm": seconds / 3, "seconds": seconds}
+    iterations, seeds = number(options, "iterations"), int(number(options, "seeds"))
 
     def shown(cluster: Cluster) -> dict[str, object]:
-        found = simulated(costs, cluster, **how)  # type: ignore[arg-type]
+        seconds = iterations * iteration_seconds(costs, cluster)
+        found = simulated(costs, cluster, seeds=seeds, warm=seconds / 3, seconds=seconds)
         sys.stdout.write(f"{found}\n")
         return found
 
@@ -74,11 +74,18 @@ def main(arguments: Sequence[str]) -> None:
     sys.stdout.write(json.dumps(result) + "\n")
 
 
-def _iteration(costs: Costs, cluster: Cluster) -> float:
-    """Return about how many seconds an island's iteration takes where nothing waits."""
+def iteration_seconds(costs: Costs, cluster: Cluster) -> float:
+    """Return about how long an island's iteration takes.
+
+    That is what its worker needs, or what the store needs for an iteration of every island where
+    that is longer.
+    """
     others = cluster.islands - 1
     evaluations = cluster.candidates * costs.evaluation / cluster.evaluators
-    return costs.call + others * costs.beside + cluster.islands * (costs.loop + evaluations)
+    worker = costs.call + others * costs.beside + cluster.islands * (costs.loop + evaluations)
+    reads = (1 + 2 * cluster.migrants) / cluster.every if cluster.every else 0.0
+    at_store = costs.commit * costs.commits + cluster.candidates * costs.lookup + costs.read * reads
+    return max(worker, cluster.workers * cluster.islands * at_store / cluster.store)
 
 
 def read_costs(file: str, override: str) -> tuple[Costs, float]:

@@ -40,7 +40,8 @@ class Tally:
         seconds: simulated.
         store: seconds of the store's work, over all it can do at once.
         migration: seconds in which islands waited for neighbours.
-        queue: seconds in which islands waited for the store.
+        queue: seconds in which islands waited for the store; of the questions of one call, which
+            wait side by side, the mean.
     """
 
     candidates: int = 0
@@ -101,7 +102,7 @@ class Simulation:
             yield from self._used(worker.loop, costs.loop)
             yield from self._at_store(costs.commit * costs.commits / 2)
             count = int(cluster.candidates + self._rng.random())
-            jobs = [self._env.process(self._evaluate(worker)) for _ in range(count)]
+            jobs = [self._env.process(self._evaluate(worker, of=count)) for _ in range(count)]
             yield simpy.AllOf(self._env, jobs)
             yield from self._at_store(costs.commit * costs.commits / 2)
             self._tally.finished[number] += 1
@@ -128,9 +129,9 @@ class Simulation:
         yield self._env.timeout(seconds * float(self._rng.lognormal(-0.02, 0.2)))
         worker.calls -= 1
 
-    def _evaluate(self, worker: _Worker) -> Iterator[simpy.Event]:
+    def _evaluate(self, worker: _Worker, *, of: int) -> Iterator[simpy.Event]:
         if self._costs.lookup:
-            yield from self._at_store(self._costs.lookup)
+            yield from self._at_store(self._costs.lookup, of=of)
         yield from self._used(worker.evaluators, self._costs.evaluation)
         self._count("candidates", 1)
 
@@ -145,11 +146,11 @@ class Simulation:
             back, worker.back = worker.back, None
             back.succeed()
 
-    def _at_store(self, seconds: float) -> Iterator[simpy.Event]:
+    def _at_store(self, seconds: float, *, of: int = 1) -> Iterator[simpy.Event]:
         began = self._env.now
         with self._store.request() as turn:
             yield turn
-            self._count("queue", self._env.now - began)
+            self._count("queue", (self._env.now - began) / of)
             yield self._env.timeout(seconds)
             self._count("store", seconds / self._cluster.store)
 

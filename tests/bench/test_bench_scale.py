@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bench.scale.__main__ import iteration_seconds
 from bench.scale.costs import Cluster, Costs
 from bench.scale.simulation import simulated
 
@@ -84,3 +85,20 @@ def test_a_worker_that_dies_is_missed_until_another_one_has_its_model() -> None:
     dying = an_hour(costs, replace(many, life=0.1), seconds=4000)
     # What was under way goes on when another one is there, so a death costs no more than that.
     assert dying == pytest.approx(alive * 360 / (360 + 40.5), rel=0.05)
+
+
+def test_an_iteration_lasts_as_long_as_its_worker_or_the_store_needs() -> None:
+    costs = replace(NOTHING, call=1, beside=0.5, loop=0.1, evaluation=0.2, commit=0.05, commits=2)
+    costs = replace(costs, lookup=0.01, read=0.1)
+    few = Cluster(workers=1, islands=2, evaluators=4, candidates=4, every=10, migrants=2, store=1)
+    # 1 s and 0.5 for the other island's call, and of both 0.1 s of loop and 4 evaluations on 4.
+    assert iteration_seconds(costs, few) == pytest.approx(1.5 + 2 * (0.1 + 0.2))
+    # Of 40 islands 2 transactions, 4 questions and half a read, one at a time.
+    many = replace(few, workers=20)
+    assert iteration_seconds(costs, many) == pytest.approx(40 * (0.1 + 0.04 + 0.05))
+
+
+def test_an_island_that_waits_for_the_store_does_not_wait_longer_than_there_is_time() -> None:
+    costs = replace(NOTHING, lookup=1.0)  # 4 at once, one at a time: they wait 0, 1, 2 and 3 s
+    found = simulated(costs, replace(ONE, store=1), seeds=1, warm=40, seconds=400)
+    assert found["waiting_for_store"] == pytest.approx(1.5 / 4, rel=0.02)
