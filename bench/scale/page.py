@@ -91,15 +91,17 @@ def _page(
                 f"| {row['candidates_an_hour'] / one / row['workers']:.0%} "
                 f"| {row['store_busy']:.1%} | {row['waiting_for_store']:.1%} |"
             )
-    yield "\n## Migration and deaths, simulated\n"
+    yield "\n## Migration, simulated\n"
     yield f"![Candidates an hour against iterations between migrations]({IMAGES}/migration.svg)\n"
+    yield "## Deaths, computed\n"
     for name, found in simulated.items():
-        options, deaths = found["options"], found["deaths"]
-        usual = next(each for each in found["migration"] if each["every"] == 10)
-        share = deaths["candidates_an_hour"] / usual["candidates_an_hour"]
+        options, costs = found["options"], found["costs"]
+        away = costs["pause"] + costs["report"] * int(options["at"]) + costs["start"]
+        lost = away / (3600 * float(options["life"]))
         yield (
             f"- `{name}`, {options['at']} workers that die after {options['life']} h in the mean: "
-            f"{share:.1%} of the candidates an hour without deaths."
+            f"another one is there after {away:.0f} s, so {lost:.2%} of the time is lost."
+            " A simulated run is too short to see one."
         )
     yield ""
 
@@ -125,7 +127,7 @@ def _migration(simulated: Mapping[str, Found]) -> dict[str, Any]:
         for name, found in simulated.items()
         for most in [max(row["candidates_an_hour"] for row in found["migration"])]
         for row in found["migration"]
-        if row["every"]
+        if 0 < row["every"] <= float(found["options"]["iterations"])  # others did not migrate
     ]
     title = "iterations between migrations"
     return _lines(rows, x="every", title=title, scale="linear", y="share of the best")
