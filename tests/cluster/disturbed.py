@@ -96,3 +96,8 @@ def finished(process: subprocess.Popen[str]) -> str:
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 0, out
     return out
+
+
+def deaths(out: str) -> int:
+    """How many workers a run said it lost, at work or while they started."""
+    return out.count("a worker is lost") + out.count("a worker died while it started")

@@ -22,6 +22,7 @@ from disturbed import (
     SLOW,
     begun,
     cpu_ticks,
+    deaths,
     finished,
     texts,
     wait_for,
@@ -62,7 +63,7 @@ def test_workers_that_are_killed_change_nothing(
         wait_for(process, folder, candidates)
         os.kill(random.choice(workers(process.pid)), signal.SIGKILL)
     out = finished(process)
-    assert out.count("a worker is lost") == 2
+    assert 1 <= deaths(out) <= 2, out  # a worker whose islands are over may not be missed
     assert f"{BUDGET} candidates evaluated" in out
     for number in range(ISLANDS):
         assert texts(folder, number) == texts(undisturbed, number)
@@ -157,7 +158,7 @@ def test_a_model_on_two_workers_which_die(tmp_path: Path, left_nothing: None) ->
         wait_for(process, tmp_path / "run", candidates)
         os.kill(max(workers(process.pid), key=cpu_ticks), signal.SIGKILL)
     out = finished(process)
-    assert out.count("a worker is lost") == 2, out
+    assert 1 <= deaths(out) <= 2, out  # see above
     assert "45 candidates evaluated" in out, out
     # The children of a call share its prompt's prefill, on a worker as anywhere.
     (summary,) = tmp_path.glob("run/summary.json")
@@ -187,7 +188,7 @@ def test_a_model_in_three_processes_of_a_worker_which_dies(
     os.kill(worker, signal.SIGKILL)
     assert eventually(lambda: not any(command(each) for each in ranks))
     out = finished(process)
-    assert out.count("a worker is lost") == 1 and "16 candidates evaluated" in out, out
+    assert deaths(out) == 1 and "16 candidates evaluated" in out, out
     assert eventually(lambda: not processes_in(tmp_path))
 
 
