@@ -9,8 +9,10 @@ counted.
 
 For each number of workers: candidates an hour; the shares of the time in which the store works,
 islands wait for it, islands wait for their neighbours' migrants, and the driver is at work. Then,
-at ``at`` workers, what migration's interval costs, with workers of unequal speed (``spread``), and
-what deaths cost: each worker lives ``life`` hours in the mean.
+at ``at`` workers, what migration's interval costs, with workers of unequal speed (``spread``).
+
+What deaths cost, where each of these workers lives ``life`` hours in the mean, is computed: a
+simulated run is too short to see one.
 
 Usage: python -m bench.scale costs=FILE [set=NAME:SECONDS,...] [workers=1,4,16,64,256,1024,4096]
        [every=0,1,5,10,50] [at=64] [spread=0.2] [life=24] [seeds=3] [iterations=30]
@@ -63,12 +65,11 @@ def main(arguments: Sequence[str]) -> None:
         {"every": int(each), **shown(replace(uneven, every=int(each)))}
         for each in options["every"].split(",")
     ]
-    deaths = shown(replace(uneven, life=number(options, "life")))
     result = {
         "costs": asdict(costs),
         "growth": growth,
         "migration": migration,
-        "deaths": deaths,
+        "deaths": deaths(costs, workers=at, life=number(options, "life")),
         "options": options,
     }
     sys.stdout.write(json.dumps(result) + "\n")
@@ -86,6 +87,20 @@ def iteration_seconds(costs: Costs, cluster: Cluster) -> float:
     reads = (1 + 2 * cluster.migrants) / cluster.every if cluster.every else 0.0
     at_store = costs.commit * costs.commits + cluster.candidates * costs.lookup + costs.read * reads
     return max(worker, cluster.workers * cluster.islands * at_store / cluster.store)
+
+
+def deaths(costs: Costs, *, workers: int, life: float) -> dict[str, float]:
+    """Return the seconds without a worker that died, and the share of the time that these are.
+
+    The driver finds a dead worker at its next look; then another one loads its model.
+
+    Args:
+        costs: of the steps.
+        workers: that the driver looks at.
+        life: mean hours until a worker dies.
+    """
+    seconds = costs.pause + costs.report * workers + costs.start
+    return {"seconds": round(seconds, 3), "share": round(seconds / (3600 * life), 6)}
 
 
 def read_costs(file: str, override: str) -> tuple[Costs, float]:

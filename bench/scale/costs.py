@@ -49,7 +49,6 @@ class Cluster:
         migrants: that an island sends.
         store: transactions that the store can do at once.
         spread: standard deviation of the logarithm of the workers' speeds.
-        life: mean hours until a worker dies; None for for ever.
     """
 
     workers: int
@@ -60,4 +59,3 @@ class Cluster:
     migrants: int = 2
     store: int = 16
     spread: float = 0.0
-    life: float | None = None

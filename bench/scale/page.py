@@ -77,7 +77,7 @@ def _page(
     yield f"| milliseconds | {' | '.join(_COSTS)} | transactions a call |"
     yield f"|---|{'---|' * (len(_COSTS) + 1)}"
     for name, found in simulated.items():
-        cells = [f"{1e3 * found['costs'][each]:.3g}" for each in _COSTS]
+        cells = [_milliseconds(found["costs"][each]) for each in _COSTS]
         yield f"| `{name}` | {' | '.join(cells)} | {found['costs']['commits']:.1f} |"
     yield "\n## Growth, simulated\n"
     yield f"![Candidates an hour against workers]({IMAGES}/growth.svg)\n"
@@ -95,15 +95,17 @@ def _page(
     yield f"![Candidates an hour against iterations between migrations]({IMAGES}/migration.svg)\n"
     yield "## Deaths, computed\n"
     for name, found in simulated.items():
-        options, costs = found["options"], found["costs"]
-        away = costs["pause"] + costs["report"] * int(options["at"]) + costs["start"]
-        lost = away / (3600 * float(options["life"]))
+        options, lost = found["options"], found["deaths"]
         yield (
             f"- `{name}`, {options['at']} workers that die after {options['life']} h in the mean: "
-            f"another one is there after {away:.0f} s, so {lost:.2%} of the time is lost."
-            " A simulated run is too short to see one."
+            f"another one is there after {lost['seconds']:.0f} s, so {lost['share']:.2%} of the time"
+            " is lost. A simulated run is too short to see one."
         )
     yield ""
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:,.0f}" if seconds >= 0.1 else f"{1e3 * seconds:.3g}"
 
 
 def _named(check: Found) -> str:

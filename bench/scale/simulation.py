@@ -3,10 +3,10 @@
 Each island is a process: wait for the neighbours' migrants where an epoch ends, wait for the
 model, for the loop, for the store, for the evaluators, for the store again. What is shared is a
 resource with a queue: the loop and the evaluators of a worker, the store of all. A call's time at
-the model grows with the calls that are in the batch when it begins. The driver finds a dead
-worker at its next look, whose length grows with the workers, and another one has to load a model.
+the model grows with the calls that are in the batch when it begins.
 
-Left out: the network's bandwidth, queues inside Ray, and that a search gets better or worse.
+Left out: workers that die, the network's bandwidth, queues inside Ray, and that a search gets
+better or worse.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ class _Worker:
     evaluators: simpy.Resource
     speed: float
     calls: int = 0  # in the batch
-    back: simpy.Event | None = None  # happens when it is there again; None while it is there
 
 
 @dataclass(kw_only=True)
@@ -79,9 +78,6 @@ class Simulation:
         """Simulate; return what happened after ``warm`` seconds, in as many as ``seconds``."""
         for number in range(len(self._tally.finished)):
             self._env.process(self._island(number))
-        if self._cluster.life is not None:
-            for worker in self._workers:
-                self._env.process(self._deaths(worker))
         self._env.run(until=warm)
         self._is_counted = True
         self._env.run(until=warm + seconds)
@@ -96,8 +92,6 @@ class Simulation:
             finished = self._tally.finished[number]
             if cluster.every and finished and finished % cluster.every == 0:
                 yield from self._migrate(number, finished // cluster.every)
-            while worker.back is not None:
-                yield worker.back
             yield from self._call(worker)
             yield from self._used(worker.loop, costs.loop)
             yield from self._at_store(costs.commit * costs.commits / 2)
@@ -134,17 +128,6 @@ class Simulation:
             yield from self._at_store(self._costs.lookup, of=of)
         yield from self._used(worker.evaluators, self._costs.evaluation)
         self._count("candidates", 1)
-
-    def _deaths(self, worker: _Worker) -> Iterator[simpy.Event]:
-        """Let a worker die now and then; its islands go on once another one is there."""
-        assert self._cluster.life is not None
-        while True:
-            yield self._env.timeout(float(self._rng.exponential(3600 * self._cluster.life)))
-            worker.back = self._env.event()
-            look = self._costs.pause + self._costs.report * self._cluster.workers
-            yield self._env.timeout(look + self._costs.start)
-            back, worker.back = worker.back, None
-            back.succeed()
 
     def _at_store(self, seconds: float, *, of: int = 1) -> Iterator[simpy.Event]:
         began = self._env.now

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.scale.__main__ import iteration_seconds
+from bench.scale.__main__ import deaths, iteration_seconds
 from bench.scale.costs import Cluster, Costs
 from bench.scale.simulation import simulated
 
@@ -78,13 +78,10 @@ def test_unequal_workers_wait_for_each_other_at_migrations() -> None:
 
 
 def test_a_worker_that_dies_is_missed_until_another_one_has_its_model() -> None:
-    # It lives 0.1 h in the mean, and another one takes 40 s, found after half a second.
-    costs = replace(NOTHING, call=10, start=40)
-    many = replace(ONE, workers=32)
-    alive = an_hour(costs, many, seconds=4000)
-    dying = an_hour(costs, replace(many, life=0.1), seconds=4000)
-    # What was under way goes on when another one is there, so a death costs no more than that.
-    assert dying == pytest.approx(alive * 360 / (360 + 40.5), rel=0.05)
+    # A look half a second later, which asks 50 workers for 10 ms each, then 40 s of loading: 41 s
+    # of every 10 hours.
+    found = deaths(replace(NOTHING, start=40, report=0.01), workers=50, life=10)
+    assert found == {"seconds": 41.0, "share": pytest.approx(41 / 36_000, abs=1e-6)}
 
 
 def test_an_iteration_lasts_as_long_as_its_worker_or_the_store_needs() -> None:
