@@ -21,7 +21,7 @@ from engine import syntax
 from engine.core import INITIAL, Event
 from engine.syntax.reading import program_key
 
-SECONDS = 240.0
+SECONDS = 600.0
 """How long one command may take on a machine that is busy with something else."""
 
 
@@ -41,14 +41,14 @@ def start(
 
 
 def run(
-    *arguments: str, scratch: Path, cwd: Path | None = None
+    *arguments: str, scratch: Path, cwd: Path | None = None, seconds: float = SECONDS
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python -m engine.run`` to its end."""
     process = start(
         *arguments, scratch=scratch, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        out, err = process.communicate(timeout=SECONDS)
+        out, err = process.communicate(timeout=seconds)
     finally:
         process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

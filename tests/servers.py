@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import NullPool, create_engine, text
@@ -80,7 +80,8 @@ class Server:
         children = Path(f"/proc/{leader}/task/{leader}/children").read_text().split()
         every = (leader, *map(int, children))
         for process in every:
-            os.kill(process, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # without their leader they end by themselves
+                os.kill(process, signal.SIGKILL)
         while any(map(is_alive, every)):
             time.sleep(0.01)
         # A machine that starts again has no such process; here its number may be a zombie's.

@@ -28,6 +28,7 @@ ARGUMENTS = [
     *("learning=mean_baseline", "learning.groups=2", "search.k=4", "seed=3", "fill=none"),
     # Small steps on what is recent: one is over every few seconds, however slow the machine.
     *("pipeline.children=8", "learning.max_lag=8", f"budget.candidates={CANDIDATES}"),
+    "budget.seconds=null",
 ]
 
 pytestmark = pytest.mark.slow
@@ -61,9 +62,9 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dic
     finally:
         process.kill()
         process.wait()
-    wait_until(lambda: not processes_in(scratch), seconds=5.0)
+    wait_until(lambda: not processes_in(scratch))
     before = read_events(made)
-    done = run(f"resume={made}", scratch=scratch)
+    done = run(f"resume={made}", scratch=scratch, seconds=2 * SECONDS)
     assert done.returncode == 0, done.stderr
     assert "Learning (mean_baseline, last_block): " in done.stdout
     assert "trainer's process died" not in done.stderr

@@ -111,10 +111,11 @@ def killed(folder: Path, *mode: str, moments: tuple[int, ...]) -> list[Event]:
     scratch = folder.parent / "scratch"
     for moment in moments:
         begun = [f"resume={folder}"] if folder.exists() else arguments(folder, *mode)
+        least = count_events(folder) + 2  # of this session: its own event, and another one
         process = start(
             *begun, scratch=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        kill_at(process, folder, moment=moment)
+        kill_at(process, folder, moment=max(moment, least))
     done = run(f"resume={folder}", scratch=scratch)
     assert done.returncode == 0, done.stderr
     assert_complete(folder, candidates=CANDIDATES)

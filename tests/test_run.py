@@ -201,7 +201,7 @@ def test_ctrl_c_at_a_terminal_finishes_cleanly(tmp_path: Path, model: str) -> No
 
 
 def test_a_run_that_was_stopped_is_resumed_to_its_end(tmp_path: Path) -> None:
-    folder, scratch, candidates = tmp_path / "stopped", tmp_path / "scratch", 150
+    folder, scratch, candidates = tmp_path / "stopped", tmp_path / "scratch", 600
     process = start(
         *("model=mutation", f"budget.candidates={candidates}", "budget.seconds=null"),
         *("seed=4", f"runs={tmp_path}", "name=stopped"),

@@ -85,8 +85,18 @@ def has_reached(run: Result) -> bool:
 def level(runs: Sequence[Result], axis: str) -> float:
     """Return how much of something all runs have used that did not stop at their target."""
     went_on = [each for each in runs if not has_reached(each)] or runs
-    least: float = min(each[axis] for each in went_on)
-    return least
+    return min(used(each, axis) for each in went_on)
+
+
+def used(run: Result, axis: str) -> float:
+    """Return how much of something a run has used.
+
+    Of wall seconds, where they were its budget, that is all: its last event came earlier where it
+    waited for a long evaluation until its end.
+    """
+    has_all = axis == run["budget"] == "seconds" and not has_reached(run)
+    amount: float = run["amount" if has_all else axis]
+    return amount
 
 
 def score_at(run: Result, axis: str, most: float) -> float:
@@ -170,7 +180,7 @@ def _arm(runs: Sequence[Result], levels: Mapping[str, float]) -> dict[str, Any]:
         return sum(each[part] for each in runs) / max(1, sum(each[whole] for each in runs))
 
     at = {axis: [score_at(run, axis, most) for run in runs] for axis, most in levels.items()}
-    hours = sum(each["seconds"] for each in runs) / 3600
+    hours = sum(used(each, "seconds") for each in runs) / 3600
     return {
         "runs": len(runs),
         "score": {axis: median_interval(scores) for axis, scores in at.items()},
@@ -180,7 +190,7 @@ def _arm(runs: Sequence[Result], levels: Mapping[str, float]) -> dict[str, Any]:
         },
         "best_of": best_of(runs),
         "reached": sum(map(has_reached, runs)),
-        "seconds": middle("seconds"),
+        "seconds": statistics.median(used(each, "seconds") for each in runs),
         "candidates": middle("candidates"),
         "evaluations": middle("evaluations"),
         "candidates_per_hour": sum(each["candidates"] for each in runs) / hours,

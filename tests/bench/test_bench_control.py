@@ -7,7 +7,7 @@ import pytest
 from bench.control import DEFAULTS, ROOT, compared, figures_of, run_of
 from engine.problem import load_problem
 
-SHORT = {**DEFAULTS, "candidates": "96", "seconds": "10"}
+SHORT = {**DEFAULTS, "candidates": "96", "seconds": "30"}
 
 
 @pytest.mark.slow

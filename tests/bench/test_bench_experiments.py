@@ -62,6 +62,7 @@ def result(problem: str, arm: str, seed: int, *curve: tuple[float, float, int]) 
         **{"valid": 4, "children": 20, "improving": 2, "by_k": {"4": [20, 2]}},
         **{"generated_tokens": 100, "hit_rate": 0.5, "idle_share": 0.25},
         **{"commit": "c", "machine": {"processor": "p", "cores": 2, "memory_gib": 4}},
+        **{"budget": "candidates", "amount": 40},
     }
 
 
@@ -146,6 +147,18 @@ def test_scores_are_compared_at_equal_seconds_and_at_equal_candidates(tmp_path: 
     assert one["arms"]["k4"]["candidates_per_hour"] == pytest.approx(8 / (20 / 3600))
     assert one["arms"]["k4"]["by_k"] == {"4": {"children": 40, "improvement_share": 0.1}}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_a_run_that_waits_for_an_evaluation_until_its_end_counts_to_its_end(tmp_path: Path) -> None:
+    """By hand: its last event came after 4 s of 10, and the other one's best program after 8."""
+    ten = {"budget": "seconds", "amount": 10}
+    waits = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 3, 3), (1.5, 4, 4)) | ten
+    goes_on = result("signal", "k8", 0, (1.0, 0, 0), (1.8, 8, 9), (1.8, 9.9, 12)) | ten
+    experiment = tiny(tmp_path, TINY.replace("evaluations", "seconds"))
+    found = compared(experiment, [waits, goes_on])["problems"]["signal"]
+    assert found["equal"]["seconds"] == 10
+    assert found["arms"]["k8"]["score"]["seconds"]["median"] == 1.8
+    assert found["arms"]["k4"]["candidates_per_hour"] == pytest.approx(4 / (10 / 3600))
 
 
 def test_a_run_that_stopped_at_its_target_keeps_its_score(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_the_stages_with_a_model_run_on_a_cpu() -> None:
         [
             *(sys.executable, "-m", "bench.gpu", "model=smollm2", "model.kv_cache_gb=1"),
             *("stages=load,correctness,decode,fanout,bare,run", "k=1,4,999", "prefix=128"),
-            *("calls=1", "run=5", "seconds=5000"),
+            *("calls=1", "run=30", "seconds=5000"),
         ],
         cwd=ROOT,
         capture_output=True,

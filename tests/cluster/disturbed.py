@@ -24,6 +24,10 @@ ARGUMENTS = (
 )
 
 
+SECONDS = 1200.0
+"""How long a run may take to get on, or to its end, on a machine that has other work."""
+
+
 def begun(*arguments: str, on: Host | None = None) -> subprocess.Popen[str]:
     """Start a run, on this machine or on a host of a test's."""
     command = [sys.executable, "-m", "engine.run", *arguments]
@@ -86,14 +90,14 @@ def evaluated(folder: Path) -> int:
 
 
 def wait_for(process: subprocess.Popen[str], folder: Path, candidates: int) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + SECONDS
     while evaluated(folder) < candidates:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.1)
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out
     return out
 

@@ -37,7 +37,7 @@ def test_a_server_that_is_killed_and_forgets_changes_nothing(
     time.sleep(AWAY)
     assert process.poll() is None
     forgetful.start()
-    wait_for(process, folder, 50)
+    wait_for(process, folder, 30)
     os.kill(workers(process.pid)[0], signal.SIGKILL)  # and a worker dies besides
     out = finished(process)
     assert f"{BUDGET} candidates evaluated" in out, out

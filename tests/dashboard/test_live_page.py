@@ -22,7 +22,8 @@ RUN = ["problem=signal", "model=mutation", "evaluation.workers=1", "islands.coun
 TAB = 9
 ENTER = 13
 CANDIDATES = "Number([...document.querySelectorAll('#facts dt')]"
-CANDIDATES += ".find((each) => each.textContent === 'candidates')?.nextSibling.textContent)"
+CANDIDATES += ".find((each) => each.textContent === 'candidates')"
+CANDIDATES += "?.nextSibling.textContent.replaceAll(',', ''))"
 STATE = "document.getElementById('state').textContent"
 
 

@@ -16,7 +16,7 @@ from events import PLAIN
 from engine.core import UserError
 from engine.store import EventLog, read_log
 
-CANDIDATES = 40
+CANDIDATES = 400  # it goes on when it is looked at
 
 
 def begun(tmp_path: Path, *, candidates: int = CANDIDATES) -> subprocess.Popen[str]:

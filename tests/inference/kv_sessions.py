@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 SESSION = Path(__file__).with_name("kv_session.py")
-SECONDS = 240.0
+SECONDS = 900.0
 """How long one process may take on a machine that is busy with something else."""
 SHARED_MEMORY = Path("/dev/shm")
 

@@ -20,7 +20,7 @@ from engine.timeline import MODEL, TIMELINE, Activity, Timeline, read_events
 
 STORY = "Once upon a time, in a village by the sea, there lived an old fisherman who"
 LIST = "A shopping list:\n- milk\n- bread\n-"
-SECONDS = 60.0
+SECONDS = 240.0
 Finished = list[tuple[int, Generation]]
 
 

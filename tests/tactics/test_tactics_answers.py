@@ -93,7 +93,7 @@ def test_a_run_asks_records_and_goes_on(tmp_path: Path) -> None:
     done = run(
         *("method=adaevolve", "problem=uncertainty", "model.max_tokens=48", "tactics.window=1"),
         *("tactics.below=1", "tactics.tokens=48", "search.operators.infill=1"),
-        *("budget.candidates=null", "budget.tokens=300", "budget.seconds=null"),
+        *("budget.candidates=null", "budget.tokens=1200", "budget.seconds=null"),
         *(f"runs={tmp_path}", "name=guided"),
         scratch=tmp_path / "scratch",
     )
