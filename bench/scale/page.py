@@ -98,8 +98,8 @@ def _page(
         options, lost = found["options"], found["deaths"]
         yield (
             f"- `{name}`, {options['at']} workers that die after {options['life']} h in the mean: "
-            f"another one is there after {lost['seconds']:.0f} s, so {lost['share']:.2%} of the time"
-            " is lost. A simulated run is too short to see one."
+            f"another one is there after {lost['seconds']:.0f} s, so {lost['share']:.2%} of the "
+            "time is lost. A simulated run is too short to see one."
         )
     yield ""
 
