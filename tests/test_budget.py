@@ -339,7 +339,7 @@ def test_a_run_is_over_at_its_seconds_however_slow_the_candidates_in_the_queue_a
     limits = (slow / "problem.yaml").read_text().replace("seconds: 1", "seconds: 30")
     (slow / "problem.yaml").write_text(limits)
     started = run(
-        *(f"problem.path={slow}", "model=mutation", "budget.seconds=12", "search.k=4"),
+        *(f"problem.path={slow}", "model=mutation", "budget.seconds=25", "search.k=4"),
         *("evaluation.workers=1", f"runs={tmp_path}", "name=run"),
         scratch=tmp_path / "scratch",
     )

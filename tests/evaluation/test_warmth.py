@@ -53,6 +53,12 @@ def test_it_has_all_for_many_programs_and_where_time_may_count(double: Problem) 
     assert warmth_for_one(problem, "x = 1") == everything
 
 
+@pytest.fixture
+def patient(double: Problem) -> Problem:
+    """The same with a minute, for imports on a busy machine."""
+    return dataclasses.replace(double, limits=dataclasses.replace(double.limits, seconds=60.0))
+
+
 def verdict(problem: Problem, program: str) -> Evaluation:
     with EvaluatorPool(problem=problem, workers=1, only=program) as pool:
         return evaluate(pool, program)
@@ -74,14 +80,13 @@ TAIL = "\ndef double(values, offset):\n    return 2 * values, 4\n"
         "assert random.getstate() == random.Random(0).getstate()",
     ],
 )
-def test_the_program_finds_what_it_finds_in_a_run(double: Problem, check: str) -> None:
-    limits = dataclasses.replace(double.limits, seconds=60.0)  # for imports, on a busy machine
-    found = verdict(dataclasses.replace(double, limits=limits), f"{HEAD}{check}{TAIL}")
+def test_the_program_finds_what_it_finds_in_a_run(patient: Problem, check: str) -> None:
+    found = verdict(patient, f"{HEAD}{check}{TAIL}")
     assert found.score == 1.0, found
 
 
-def test_an_import_that_nothing_uses_loads_nothing(double: Problem) -> None:
-    found = verdict(double, f"{HEAD}assert 'scipy.st' + 'ats' not in sys.modules{TAIL}")
+def test_an_import_that_nothing_uses_loads_nothing(patient: Problem) -> None:
+    found = verdict(patient, f"{HEAD}assert 'scipy.st' + 'ats' not in sys.modules{TAIL}")
     assert found.score == 1.0, found
 
 
