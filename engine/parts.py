@@ -184,16 +184,20 @@ def open_parts(
     """
     node = None if is_cpu_build() else gpu_node()
     cores = evaluator_cores(settings.evaluation.workers, gpu_node=node)
+    of_model = model_cores(cores, gpu_node=node)
+    fill_cores = [*cores]
+    if is_cpu_build() and settings.fill.model_cores:
+        fill_cores += [each for each in of_model if each not in cores]
     is_mutation = settings.model.kind == "mutation"  # of which nothing else takes a core's time
     with (
-        _process_of_model(settings, model_cores(cores, gpu_node=node)) as every,
+        _process_of_model(settings, of_model) as every,
         SyntaxWorkers(
             count=len(every) if is_mutation else -(-len(every) // CORES_EACH), cores=every
         ) as syntax,
         # What it starts does so while the rest does.
         _own_or_given(settings, load, syntax=syntax) as own_or_given,
         open_pool(problem=problem, workers=len(cores), cores=cores) as evaluators,
-        open_idle(settings.fill, problem, cores=cores) as idle_evaluators,
+        open_idle(settings.fill, problem, cores=fill_cores) as idle_evaluators,
         ExitStack() as stack,
     ):
 

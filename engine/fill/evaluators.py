@@ -17,10 +17,12 @@ class IdleEvaluators:
 
     Attributes:
         pool: of the evaluators.
+        workers: how many they are.
         solutions: behind their scores; None where the problem's solutions can't be improved.
     """
 
     pool: Evaluators
+    workers: int
     solutions: Solutions | None
 
 
@@ -45,4 +47,4 @@ def open_idle(
     watched = problem if solutions is None else solutions.watched(problem)
     with EvaluatorPool(problem=watched, workers=len(cores), cores=cores, idle=True) as pool:
         import_cma()  # while the evaluators warm up on their cores
-        yield IdleEvaluators(pool=pool, solutions=solutions)
+        yield IdleEvaluators(pool=pool, workers=len(cores), solutions=solutions)

@@ -5,6 +5,7 @@ that `completed` returns. Nothing of that waits.
 """
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -35,7 +36,6 @@ class Filler:
         state: RunState,
         problem: Problem,
         evaluators: IdleEvaluators,
-        workers: int,
         syntax: Executor,
         fits: Callable[[Program], bool],
         seed: int,
@@ -47,7 +47,6 @@ class Filler:
             state: the run as far as it is recorded, which others keep up to date.
             problem: the run's.
             evaluators: run only where nothing else wants their cores; nobody else uses them.
-            workers: how many they are.
             syntax: processes that make programs.
             fits: whether every operator's prompt has room for a program.
             seed: the run's.
@@ -73,13 +72,15 @@ class Filler:
                     contract=problem.improvement,
                     entry_point=problem.entry_point,
                     solutions=evaluators.solutions,
-                    workers=workers,
+                    workers=evaluators.workers,
                     seed=seed,
                 )
         self._fits = fits
         self._history, self._search = history, search
         self._evaluators = evaluators.pool
-        self._ahead, self._most_ahead = _AHEAD_FIRST * workers, _AHEAD_MOST * workers
+        self._ahead, self._most_ahead = (
+            each * evaluators.workers for each in (_AHEAD_FIRST, _AHEAD_MOST)
+        )
         self._syntax = syntax
         self._number = len(history.fills)
         # Ideas, those that came to nothing included; of a tuning, samples count by themselves.
@@ -114,13 +115,20 @@ class Filler:
         """Have what is recorded evaluated, and again what somebody wants to look at."""
         for fill in self._recorded:
             self._out[fill.id] = fill
-            self._evaluators.submit(candidate_id=fill.id, program=fill.program.text)
+            self._submit(fill.id, fill.program, maker=fill.maker)
         self._recorded.clear()
         for idea, program in self._known:
             name = f"look {idea.parent}"
             self._looks[name] = idea
-            self._evaluators.submit(candidate_id=name, program=program.text)
+            self._submit(name, program, maker=idea.maker)
         self._known.clear()
+
+    def _submit(self, name: str, program: Program, *, maker: str) -> None:
+        """Queue a program so that every maker gets the same share of the evaluators' time."""
+        spent = self._history.filled[maker].seconds if maker in self._history.filled else 0.0
+        self._evaluators.submit(
+            candidate_id=name, program=program.text, order=math.floor(1e3 * spent)
+        )
 
     def completed(self) -> list[tuple[str, Evaluation]]:
         """Return the verdicts on fills that are in."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.core import IMPROVE, PERTURB, Array, Candidate, Direction, Improvement
-from engine.fill.maker import Idea, chance
+from engine.fill.maker import Idea, chance, number_of
 from engine.fill.solutions import Solutions
 from engine.search.search import Search
 from engine.settings import FillSettings
@@ -61,7 +61,7 @@ class Improvements:
         self._workers = workers
         self._seed = seed
         fills = [each for each in history.fills.values() if each.maker == IMPROVEMENT]
-        self._begun = {each.parent: None for each in fills}  # in their order
+        self._begun = {each.parent for each in fills}
         self._hops: _Hops | None = None
         if fills:
             last = fills[-1]
@@ -86,14 +86,13 @@ class Improvements:
             hops.is_looking = True
             return self._idea(hops, _LOOK, hops.text, is_known=True)
         sample, hops.asked, hops.out = hops.asked, hops.asked + 1, hops.out + 1
-        order = [*self._begun].index(hops.parent)
         text = continued(
             hops.program,
             entry_point=self._entry_point,
             solution=hops.solution,
             intensity=1 - sample % _CYCLE / _CYCLE,
             effort=self._contract.effort,
-            seed=int(chance(self._seed, order, sample).integers(2**31)),
+            seed=int(chance(self._seed, number_of(hops.parent), sample).integers(2**31)),
         )
         hops.texts[sample] = text
         return self._idea(hops, sample, text, is_known=False)
@@ -143,7 +142,7 @@ class Improvements:
             return None
         key = self._search.direction.key
         parent, island = min(best, key=lambda each: key(each[0].score))
-        self._begun[parent.id] = None
+        self._begun.add(parent.id)
         return self._of(parent.id, island)
 
     def _may_improve(self, candidate: Candidate) -> bool:
@@ -151,7 +150,7 @@ class Improvements:
             return False
         if defines(candidate.program, IMPROVE) and defines(candidate.program, PERTURB):
             return True
-        self._begun[candidate.id] = None
+        self._begun.add(candidate.id)
         return False
 
     def _of(self, parent: str, island: int) -> "_Hops":

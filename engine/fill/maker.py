@@ -4,6 +4,7 @@ A maker proposes a variant of a program, is told its score, and can be made agai
 fills and verdicts alone.
 """
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -51,3 +52,8 @@ class Maker(Protocol):
 def chance(seed: int, *words: int) -> np.random.Generator:
     """Return the chance of one idea, from the run's seed and two numbers that name the idea."""
     return np.random.default_rng([seed, *words, _FILLS])
+
+
+def number_of(parent: str) -> int:
+    """Return a number that names a program, for the chance of what varies it."""
+    return zlib.crc32(parent.encode())

@@ -1,11 +1,11 @@
 """Programs with other numbers, found by CMA-ES, as fills."""
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from engine.core import Candidate
-from engine.fill.maker import Idea, chance
+from engine.fill.maker import Idea, chance, number_of
 from engine.search.search import Search
 from engine.settings import FillSettings
 from engine.store import RunHistory
@@ -46,17 +46,18 @@ class Tunings:
         self._seed = seed
         self._history = history
         fills = [each for each in history.fills.values() if each.maker == TUNING]
-        self._tuned = {each.parent: None for each in fills}  # in their order
+        self._tuned = {each.parent for each in fills}
         self._tuning: Tuning | None = None
         if fills:
             last = fills[-1]
-            told = {each.sample: each.id for each in fills if each.parent == last.parent}
-            self._tuning = self._begun(last.parent, last.island)
-            verdicts = {sample: history.verdicts.get(name) for sample, name in told.items()}
-            self._tuning.catch_up(
-                {sample: each.score for sample, each in verdicts.items() if each is not None},
-                recorded=told.keys(),
-            )
+            samples = {each.sample: each for each in fills if each.parent == last.parent}
+            verdicts = {key: history.verdicts.get(each.id) for key, each in samples.items()}
+            tuning = self._begun(last.parent, last.island)
+            if tuning.catch_up(
+                {key: each.score for key, each in verdicts.items() if each is not None},
+                recorded={key: each.program.text for key, each in samples.items()},
+            ):
+                self._tuning = tuning
 
     def propose(self, number: int) -> Idea | None:
         """See `Maker`."""
@@ -90,7 +91,7 @@ class Tunings:
             return None
         key = self._search.direction.key
         parent, island = min(best, key=lambda each: key(each[0].score))
-        self._tuned[parent.id] = None
+        self._tuned.add(parent.id)
         return self._begun(parent.id, island)
 
     def _may_tune(self, candidate: Candidate) -> bool:
@@ -101,12 +102,11 @@ class Tunings:
             return False
         if constants_of(candidate.program, entry=self._entry):
             return True
-        self._tuned[candidate.id] = None
+        self._tuned.add(candidate.id)
         return False
 
     def _begun(self, parent: str, island: int) -> "Tuning":
-        order = [*self._tuned].index(parent)
-        rng = chance(self._seed, 0, order)
+        rng = chance(self._seed, 0, number_of(parent))
         return Tuning(
             parent=parent,
             island=island,
@@ -165,19 +165,25 @@ class Tuning:
         for each in (number, *self._copies.pop(program)):
             self._tuner.tell(each, score)
 
-    def catch_up(self, scores: Mapping[int, float | None], *, recorded: Collection[int]) -> None:
-        """Ask again what was asked, and tell what is known of it.
+    def catch_up(self, scores: Mapping[int, float | None], *, recorded: Mapping[int, str]) -> bool:
+        """Ask again what was asked, and tell what is known of it; return whether that was it.
+
+        It was not, and the tuning can't go on, where another version drew the samples.
 
         What was asked and not recorded came to nothing, unless nothing later was recorded either:
         then it is asked next.
 
         Args:
             scores: by the samples' numbers.
-            recorded: the numbers of all that were recorded.
+            recorded: the programs of all that were recorded, by their numbers.
         """
         again: list[Sample] = []
         last = max(recorded)
+        found = 0
         while (sample := self.next()) is not None:
+            found += sample.number in recorded
+            if recorded.get(sample.number, sample.program) != sample.program:
+                return False
             if sample.number in scores:
                 self.tell(sample.number, scores[sample.number])
             elif sample.number > last:
@@ -185,3 +191,4 @@ class Tuning:
             elif sample.number not in recorded:
                 self.tell(sample.number, None)
         self._drawn.extend(again)
+        return found == len(recorded)

@@ -22,6 +22,7 @@ LOADING = (
     "decode",
     "examples",
     "fanout",
+    "fill_model",
     "layouts",
     "operators",
     "pipeline",

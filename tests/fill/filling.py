@@ -128,7 +128,6 @@ class Filling:
             state=self.state,
             problem=self._problem,
             evaluators=evaluators,
-            workers=1,
             syntax=self._syntax,
             fits=fits,
             seed=seed,
@@ -201,4 +200,4 @@ def open_evaluators() -> Iterator[IdleEvaluators]:
     assert watched.improvement is not None
     solutions = Solutions(watched.improvement)
     with EvaluatorPool(problem=solutions.watched(watched), workers=1) as pool:
-        yield IdleEvaluators(pool=pool, solutions=solutions)
+        yield IdleEvaluators(pool=pool, workers=1, solutions=solutions)

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from filling import WANTED, Filling, open_evaluators, problem, settings
+from filling import START, WANTED, Filling, open_evaluators, problem, settings
 from verdicts import evaluate
 
 from engine.core import INITIAL, Direction, Fill, Verdict
 from engine.fill import IdleEvaluators, open_idle
 from engine.fill.tunings import Tuning
+from engine.syntax import read
 from engine.tuning import Tuner
 
 ALL = settings("improvement", "tuning", "mutation")
@@ -52,6 +53,15 @@ def test_every_maker_has_its_turn_and_every_fill_one_verdict(evaluators: IdleEva
             known.add(event.id)
         elif isinstance(event, Verdict):
             assert event.candidate in known
+
+
+def test_makers_have_equal_shares_of_the_evaluators_time(evaluators: IdleEvaluators) -> None:
+    """One maker may have one program out at a time; the other ones' wait behind it, not before."""
+    slow = START.replace("    rng =", "    time.sleep(0.05)\n    rng =", 1)
+    run = Filling(evaluators, settings("improvement", "mutation"), start=f"import time\n{slow}")
+    run.until(judged=60)
+    seconds = {maker: each.seconds for maker, each in run.state.history.filled.items()}
+    assert seconds["improvement"] > 0.5 * seconds["mutation"]
 
 
 def test_a_fill_that_beats_its_parent_and_all_before_it_becomes_a_parent(
@@ -188,6 +198,23 @@ def test_where_time_may_be_the_score_nothing_fills(makers: tuple[str, ...]) -> N
         assert opened is None
 
 
+def test_a_tuning_whose_samples_another_version_drew_is_given_up(
+    evaluators: IdleEvaluators,
+) -> None:
+    before = Filling(evaluators, settings("tuning"))
+    before.until(judged=20)
+    drain(evaluators)
+    number, first = next((i, e) for i, e in enumerate(before.events) if isinstance(e, Fill))
+    assert first.sample == 0
+    other = replace(first, program=read(first.program.text.replace("return", "return ")))
+    events = [*before.events[:number], other, *before.events[number + 1 :]]
+    after = Filling(evaluators, settings("tuning"), events=events)
+    after.until(judged=len(before.fills))  # those that were out are judged, and count
+    after.turn()
+    assert len(after.fills) == len(before.fills)
+    assert {each.parent for each in after.fills} == {INITIAL}
+
+
 GENERATION = 6
 """Samples of a generation of CMA-ES, for the two numbers of the program below."""
 
@@ -226,7 +253,7 @@ def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
         out = [each for each in asked if each // GENERATION == generation and each % 3 == 0]
         again = tuning()
         known = {number: score(text) for number, text in asked.items() if number not in out}
-        again.catch_up(known, recorded=asked)
+        assert again.catch_up(known, recorded=asked)
         for number in out:
             again.tell(number, score(asked[number]))
         rest = []
