@@ -185,10 +185,10 @@ def open_parts(
     node = None if is_cpu_build() else gpu_node()
     cores = evaluator_cores(settings.evaluation.workers, gpu_node=node)
     of_model = model_cores(cores, gpu_node=node)
-    fill_cores = [*cores]
-    if is_cpu_build() and settings.fill.model_cores:
-        fill_cores += [each for each in of_model if each not in cores]
     is_mutation = settings.model.kind == "mutation"  # of which nothing else takes a core's time
+    fill_cores = [*cores]
+    if settings.fill.model_cores and (is_mutation or is_cpu_build()):
+        fill_cores += [each for each in of_model if each not in cores]
     with (
         _process_of_model(settings, of_model) as every,
         SyntaxWorkers(

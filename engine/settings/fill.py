@@ -17,14 +17,14 @@ class FillSettings(Section):
         makers: what makes them, in equal shares of time; none for evaluators that wait.
         parents: how many of an island's best programs are varied.
         answers: the most programs that one program's tuning tries.
-        model_cores: whether fills also run on the cores of a model that computes on the CPU, where
-            these are not the evaluators', while it waits.
         hops: the most times that one program's solution is perturbed and improved.
+        model_cores: whether fills also run on the cores of a model that computes on the CPU, while
+            it waits.
     """
 
     # With values of their own, as settings of runs from before them have none.
     makers: tuple[Maker, ...] = ()
     parents: Count = 8
     answers: Whole = Field(default=2000, ge=10)
-    model_cores: bool = True
     hops: Count = 300
+    model_cores: bool = True
