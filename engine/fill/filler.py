@@ -124,7 +124,7 @@ class Filler:
         self._known.clear()
 
     def _submit(self, name: str, program: Program, *, maker: str) -> None:
-        """Queue a program so that every maker gets the same share of the evaluators' time."""
+        """Queue a program, before those of makers that have used more time."""
         spent = self._history.filled[maker].seconds if maker in self._history.filled else 0.0
         self._evaluators.submit(
             candidate_id=name, program=program.text, order=math.floor(1e3 * spent)

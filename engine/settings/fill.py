@@ -14,7 +14,7 @@ class FillSettings(Section):
     """Which programs are made without the model for idle evaluators; see ``engine.fill``.
 
     Attributes:
-        makers: what makes them, in equal shares of time; none for evaluators that wait.
+        makers: what makes them; none for evaluators that wait.
         parents: how many of an island's best programs are varied.
         answers: the most programs that one program's tuning tries.
         hops: the most times that one program's solution is perturbed and improved.
