@@ -15,7 +15,7 @@ INITIAL = {
     "first_autocorr": 1.7411,
     "second_autocorr": 0.8299,
     "third_autocorr": 1.7275,
-    "uncertainty": 0.3632,
+    "uncertainty": 0.3612,
     "erdos_min_overlap": 0.4432,
     "eplb": 0.13,
     "sequential_recommendation": 0.3147,
