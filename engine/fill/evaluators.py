@@ -10,6 +10,9 @@ from engine.fill.solutions import Solutions
 from engine.settings import FillSettings
 from engine.tuning import import_cma
 
+MOST_AHEAD = 512
+"""Fills for each evaluator that may be under way."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdleEvaluators:
@@ -43,8 +46,10 @@ def open_idle(
     if not settings.makers or problem.judge is not None or problem.isolate_cases:
         yield None
         return
-    solutions = None if problem.improvement is None else Solutions(problem.improvement)
-    watched = problem if solutions is None else solutions.watched(problem)
+    solutions, watched = None, problem
+    if problem.improvement is not None:
+        solutions = Solutions(problem.improvement, most=2 * MOST_AHEAD * len(cores))
+        watched = solutions.watched(problem)
     with EvaluatorPool(problem=watched, workers=len(cores), cores=cores, idle=True) as pool:
         import_cma()  # while the evaluators warm up on their cores
         yield IdleEvaluators(pool=pool, workers=len(cores), solutions=solutions)

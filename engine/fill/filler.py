@@ -6,12 +6,13 @@ that `completed` returns. Nothing of that waits.
 
 import logging
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 
 from engine.core import Evaluation, Fill, Problem, Program
-from engine.fill.evaluators import IdleEvaluators
+from engine.fill.evaluators import MOST_AHEAD, IdleEvaluators
 from engine.fill.improvements import Improvements
 from engine.fill.maker import Idea, Maker
 from engine.fill.mutations import MUTATION, Mutations
@@ -19,10 +20,12 @@ from engine.fill.tunings import TUNING, Tunings
 from engine.pipeline import RunState
 from engine.settings import FillSettings
 
-_AHEAD_FIRST, _AHEAD_MOST = 16, 512
+_AHEAD_FIRST = 16
 """Fills for each evaluator that are under way. Their verdicts wake nobody: the loop takes them when
 it has something else to do, and a few times a second. When it finds the evaluators idle by then,
-twice as many go ahead from there on: programs of a millisecond need hundreds, slow ones few."""
+twice as many go ahead from there on, up to `MOST_AHEAD`: programs of a millisecond need hundreds,
+slow ones few."""
+_OFTEN = 1.0  # seconds between two looks; after a pause nobody can say when they became idle
 _log = logging.getLogger("brood")
 
 
@@ -55,7 +58,9 @@ class Filler:
         self._makers: dict[str, Maker] = {}
         for name in settings.makers:
             if name == MUTATION:
-                self._makers[name] = Mutations(search, settings=settings, seed=seed)
+                self._makers[name] = Mutations(
+                    search, history=history, settings=settings, seed=seed
+                )
             elif name == TUNING:
                 self._makers[name] = Tunings(
                     search,
@@ -79,12 +84,11 @@ class Filler:
         self._history, self._search = history, search
         self._evaluators = evaluators.pool
         self._ahead, self._most_ahead = (
-            each * evaluators.workers for each in (_AHEAD_FIRST, _AHEAD_MOST)
+            each * evaluators.workers for each in (_AHEAD_FIRST, MOST_AHEAD)
         )
         self._syntax = syntax
         self._number = len(history.fills)
-        # Ideas, those that came to nothing included; of a tuning, samples count by themselves.
-        self._asked = 1 + max((each.number for each in history.fills.values()), default=-1)
+        self._turn = 0  # of the makers
         self._making: deque[tuple[Idea, Future[Program | None]]] = deque()
         self._recorded = [
             each for name, each in history.fills.items() if name not in history.verdicts
@@ -92,15 +96,17 @@ class Filler:
         self._out: dict[str, Fill] = {}
         self._known: list[tuple[Idea, Program]] = []
         self._looks: dict[str, Idea] = {}
+        self._looked = time.monotonic()
 
     def made(self) -> Iterator[Fill]:
-        """Yield the fills that were made since the last time; record each before the next."""
+        """Yield the fills that were made since the last time; record each before the next.
+
+        In the order of the ideas: a maker that goes on takes what is not recorded, and was asked
+        for before something that is, for an idea that came to nothing.
+        """
         self._begin()
-        for _ in range(len(self._making)):
+        while self._making and self._making[0][1].done():
             idea, future = self._making.popleft()
-            if not future.done():
-                self._making.append((idea, future))
-                continue
             program = self._program_of(idea, future)
             if program is None:
                 self._makers[idea.maker].tell(idea.parent, idea.sample, None)
@@ -140,7 +146,8 @@ class Filler:
             self._makers[about.maker].tell(about.parent, about.sample, evaluation.score)
             if idea is None:
                 verdicts.append((name, evaluation))
-        if were_out and not self._out:
+        before, self._looked = self._looked, time.monotonic()
+        if were_out and not self._out and self._looked - before < _OFTEN:
             self._ahead = min(2 * self._ahead, self._most_ahead)
         return verdicts
 
@@ -172,8 +179,8 @@ class Filler:
         under_way = len(self._making) + len(self._recorded) + len(self._out)
         failed = 0
         while under_way < self._ahead and failed < len(makers):
-            idea = makers[self._asked % len(makers)].propose(self._asked)
-            self._asked += 1
+            idea = makers[self._turn % len(makers)].propose()
+            self._turn += 1
             if idea is None:
                 failed += 1
                 continue

@@ -68,24 +68,24 @@ class Improvements:
             self._hops = self._of(last.parent, last.island)
             for each in fills:
                 if each.parent == last.parent:
-                    self._hops.asked = each.sample + 1
+                    self._hops.asked = max(self._hops.asked, each.sample + 1)
                     verdict = history.verdicts.get(each.id)
                     if verdict is None:
-                        self._hops.out += 1
+                        self._hops.out[each.sample] = each.program.text
                     else:
                         self._hops.keep(each.program.text, verdict.score)
 
-    def propose(self, number: int) -> Idea | None:
+    def propose(self) -> Idea | None:
         """See `Maker`."""
         if self._hops is None or self._hops.is_over:
             self._hops = self._next()
         hops = self._hops
-        if hops is None or hops.is_looking or hops.out >= self._workers or hops.asks_no_more:
+        if hops is None or hops.is_looking or len(hops.out) >= self._workers or hops.asks_no_more:
             return None
         if hops.solution is None:
             hops.is_looking = True
             return self._idea(hops, _LOOK, hops.text, is_known=True)
-        sample, hops.asked, hops.out = hops.asked, hops.asked + 1, hops.out + 1
+        sample, hops.asked = hops.asked, hops.asked + 1
         text = continued(
             hops.program,
             entry_point=self._entry_point,
@@ -94,7 +94,7 @@ class Improvements:
             effort=self._contract.effort,
             seed=int(chance(self._seed, number_of(hops.parent), sample).integers(2**31)),
         )
-        hops.texts[sample] = text
+        hops.out[sample] = text
         return self._idea(hops, sample, text, is_known=False)
 
     def tell(self, parent: str, sample: int, score: float | None) -> None:
@@ -107,9 +107,7 @@ class Improvements:
             hops.is_looking = False
             hops.begin_at(found)
             return
-        hops.out -= 1
-        text = hops.texts.pop(sample, None) or self._history_text(parent, sample)
-        if hops.keep(text, score):
+        if hops.keep(hops.out.pop(sample), score):
             hops.begin_at(found)
 
     def _idea(self, hops: "_Hops", sample: int, text: str, *, is_known: bool) -> Idea:
@@ -121,14 +119,6 @@ class Improvements:
             make=partial(read, text),
             joins=False,
             is_known=is_known,
-        )
-
-    def _history_text(self, parent: str, sample: int) -> str:
-        """Return the program of a hop that an earlier session recorded."""
-        return next(
-            each.program.text
-            for each in self._history.fills.values()
-            if (each.maker, each.parent, each.sample) == (IMPROVEMENT, parent, sample)
         )
 
     def _next(self) -> "_Hops | None":
@@ -186,8 +176,7 @@ class _Hops:
         self.solution: Sequence[Array] | None = None  # of it; None if nobody has looked
         self.is_looking = False
         self.asked = 0
-        self.out = 0
-        self.texts: dict[int, str] = {}  # of the hops that are out
+        self.out: dict[int, str] = {}  # programs of the hops that are out
         self._score = score
         self._direction = direction
         self._most = most

@@ -42,8 +42,8 @@ class Idea:
 class Maker(Protocol):
     """See the module."""
 
-    def propose(self, number: int) -> Idea | None:
-        """Return the idea for fill ``number``; None while there is none."""
+    def propose(self) -> Idea | None:
+        """Return the next idea; None while there is none."""
 
     def tell(self, parent: str, sample: int, score: float | None) -> None:
         """Take in what became of an idea: its score, or none."""

@@ -7,6 +7,7 @@ from engine.fill.maker import Idea, chance
 from engine.mutation import mutated
 from engine.search.search import Search
 from engine.settings import FillSettings
+from engine.store import RunHistory
 from engine.syntax import read
 
 MUTATION = "mutation"
@@ -15,13 +16,27 @@ MUTATION = "mutation"
 class Mutations:
     """Mutates one of the best programs of each island in turn."""
 
-    def __init__(self, search: Search, *, settings: FillSettings, seed: int) -> None:
+    def __init__(
+        self, search: Search, *, history: RunHistory, settings: FillSettings, seed: int
+    ) -> None:
+        """Go on behind the last mutation that was recorded.
+
+        Args:
+            search: knows the programs.
+            history: of the run, with all fills so far.
+            settings: the run's.
+            seed: the run's.
+        """
         self._search = search
         self._most = settings.parents
         self._seed = seed
+        samples = (each.sample for each in history.fills.values() if each.maker == MUTATION)
+        self._asked = 1 + max(samples, default=-1)
 
-    def propose(self, number: int) -> Idea | None:
+    def propose(self) -> Idea | None:
         """See `Maker`."""
+        number = self._asked
+        self._asked += 1
         island = number % self._search.islands
         best = self._search.best(island, most=self._most)
         if not best:

@@ -1,7 +1,7 @@
 """The solutions behind the scores of idle evaluators.
 
 A verdict holds no arrays. So the problem's scoring, which sees them, is wrapped: it keeps the
-solutions of the last scores.
+solutions of the last scores, twice as many as there can be evaluations whose verdict nobody took.
 """
 
 import threading
@@ -11,15 +11,14 @@ from dataclasses import replace
 
 from engine.core import Array, Improvement, Outputs, Problem, Score
 
-_KEPT = 1024  # scores; many more than there are evaluations under way
-
 
 class Solutions:
     """Keeps the last solutions; any thread may use it."""
 
-    def __init__(self, improvement: Improvement) -> None:
-        """Keep none."""
+    def __init__(self, improvement: Improvement, *, most: int) -> None:
+        """Keep none yet, and ``most`` later."""
         self._names = improvement.solution
+        self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[float, tuple[Array, ...]] = OrderedDict()
 
@@ -39,8 +38,10 @@ class Solutions:
             metrics = score(outputs)
             solution = tuple(outputs[0][name].copy() for name in self._names)
             with self._lock:
-                self._kept[float(metrics["score"])] = solution
-                if len(self._kept) > _KEPT:
+                found = float(metrics["score"])
+                self._kept[found] = solution
+                self._kept.move_to_end(found)
+                if len(self._kept) > self._most:
                     self._kept.popitem(last=False)
             return metrics
 

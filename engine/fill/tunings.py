@@ -59,7 +59,7 @@ class Tunings:
             ):
                 self._tuning = tuning
 
-    def propose(self, number: int) -> Idea | None:
+    def propose(self) -> Idea | None:
         """See `Maker`."""
         if self._tuning is None or self._tuning.is_over:
             self._tuning = self._next()
@@ -110,6 +110,7 @@ class Tunings:
         return Tuning(
             parent=parent,
             island=island,
+            score=self._history.verdicts[parent].score,
             tuner=Tuner(
                 self._history.program_of(parent),
                 direction=self._search.direction,
@@ -125,16 +126,22 @@ class Tuning:
 
     What the tuner is told follows from the samples' numbers and texts alone, whatever the order in
     which answers come: a run that goes on has the same tuning.
+
+    Near whole numbers many samples are the program itself. Its score is known, and is what the
+    tuner is told of them: as failures they would drive it away from the best that it has.
     """
 
-    def __init__(self, *, parent: str, island: int, tuner: Tuner, answers: int) -> None:
+    def __init__(
+        self, *, parent: str, island: int, score: float | None, tuner: Tuner, answers: int
+    ) -> None:
+        """Begin with the score of the program that is tuned."""
         self.parent = parent
         self.island = island
         self._tuner = tuner
         self._left = answers
         self._programs: dict[int, str] = {}  # of the samples that are out
         self._copies: dict[str, list[int]] = {}  # of their texts: later samples that are the same
-        self._scores: dict[str, float | None] = {}  # by text
+        self._scores: dict[str, float | None] = {tuner.origin: score}  # by text
         self._drawn: deque[Sample] = deque()  # before a resume, and not recorded
 
     @property

@@ -13,10 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.mutation.mutations import moved, one_of
-from engine.syntax.plain import TextToken, tokens_of
-
-_SUFFIXES = "uUlLfFzZ"
-_SEPARATORS = str.maketrans("", "", "'_")
+from engine.syntax.plain import TextToken, decimal_of, tokens_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,25 +51,13 @@ def _number(
     piece: str, tokens: Sequence[TextToken], start: int, rng: np.random.Generator
 ) -> str | None:
     """Scale or shift a number, as a Python program's; its sign stands before it and stays."""
-    numbers = [(each, value) for each in tokens if (value := _value(each)) is not None]
+    numbers = [(each, number) for each in tokens if (number := decimal_of(each)) is not None]
     if not numbers:
         return None
-    token, value = one_of(numbers, rng)
-    written = token.text.rstrip(_SUFFIXES)
+    token, number = one_of(numbers, rng)
     at = token.start - start
-    after = f"{abs(moved(value, rng))!r}{token.text[len(written) :]}"
+    after = f"{abs(moved(number.value, rng))!r}{token.text[len(number.digits) :]}"
     return piece[:at] + after + piece[at + len(token.text) :]
-
-
-def _value(token: TextToken) -> float | None:
-    """Return what a number in decimal notation stands for."""
-    written = token.text.rstrip(_SUFFIXES).translate(_SEPARATORS)
-    if not token.is_number or not written.isascii():
-        return None
-    try:
-        return int(written) if written.isdigit() else float(written)
-    except ValueError:
-        return None
 
 
 def _removal(

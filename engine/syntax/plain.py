@@ -34,6 +34,8 @@ _BRANCHES = frozenset({"case", "catch", "elif", "elseif", "elsif", "except", "if
 _NO_CALLS = _LOOPS | _BRANCHES | {"return", "sizeof", "switch", "and", "or", "not", "in"}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _WORD = re.compile(r"[^\W\d]\w*")
+_SUFFIXES = "uUlLfFzZ"  # of a number's type, in C and its relatives
+_SEPARATORS = str.maketrans("", "", "_'")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +50,19 @@ class TextToken:
     text: str
     start: int
     is_number: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decimal:
+    """A number in decimal notation.
+
+    Attributes:
+        digits: how it is written, without a suffix of its type.
+        value: what it stands for; an ``int`` where it is whole and written so.
+    """
+
+    digits: str
+    value: int | float
 
 
 class _AnyText(RegexLexer):  # type: ignore[misc]  # Pygments has no types
@@ -85,6 +100,19 @@ def _tokens(lexer: Lexer, text: str, offset: int) -> Iterator[TextToken]:
             yield from _tokens(_ANY_TEXT, word, place)
         else:
             yield TextToken(text=word, start=place, is_number=kind in Number)
+
+
+def decimal_of(token: TextToken) -> Decimal | None:
+    """Return a token as a decimal number; None of what is none, and of a base that is not ten."""
+    digits = token.text.rstrip(_SUFFIXES)
+    plain = digits.translate(_SEPARATORS)
+    is_octal = plain.isdigit() and plain.startswith("0") and plain.strip("0")
+    if not token.is_number or not plain.isascii() or is_octal:
+        return None
+    try:
+        return Decimal(digits=digits, value=int(plain) if plain.isdigit() else float(plain))
+    except ValueError:
+        return None
 
 
 def language_of(name: str) -> str:

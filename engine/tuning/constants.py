@@ -1,8 +1,8 @@
 """The numeric constants of a program that may be tuned: where they stand and what they are.
 
-Positions, axes and slices are structure and no constants: a whole number beside a bracket of an
-index, or behind ``axis=``. Neither is anything outside the evolve blocks, or in a function that
-nothing reaches.
+Positions, axes and slices are structure and no constants: a whole number behind ``axis=``, or
+beside a square bracket or a colon, as the ends of a list and a dictionary's values are too. Neither
+is anything outside the evolve blocks, or in a function that nothing reaches.
 
 Does not cover which values are tried: ``tuner.py``.
 """
@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 from engine.syntax import parse
 from engine.syntax.blocks import PLAIN, File, outline
-from engine.syntax.plain import TextToken, tokens_of
+from engine.syntax.plain import TextToken, decimal_of, tokens_of
 from engine.syntax.reach import unreached_spans
 
-_SEPARATORS = str.maketrans("", "", "_'")
-_SUFFIXES = "uUlLfF"
 _AXES = frozenset({"axis", "dim", "ndim"})
 _INDEX_SIGNS = frozenset({"[", "]", ":"})
 _ENDS_VALUE = frozenset(")]}")  # behind these a minus subtracts
@@ -88,38 +86,25 @@ def _constants_in(file: File, *, unreached: Sequence[tuple[int, int]]) -> list[C
     around = [nothing, nothing, *tokens, nothing]
     found = []
     for index, token in enumerate(tokens):
-        value = _value(token)
-        if value is None or not _is_in(token, file.spans) or _is_in(token, unreached):
+        number = decimal_of(token)
+        if number is None or not _is_in(token, file.spans) or _is_in(token, unreached):
             continue
         earlier, before, _, after = around[index : index + 4]
         is_cut = after.start == token.start + len(token.text) and after.text[:1].isalpha()
-        if is_cut or (
-            isinstance(value, int) and _is_structure(earlier.text, before.text, after.text)
-        ):
+        is_structure = _is_structure(earlier.text, before.text, after.text)
+        if is_cut or (isinstance(number.value, int) and is_structure):
             continue
-        written = token.text.rstrip(_SUFFIXES)
         is_negative = before.text == "-" and _begins_value(earlier)
         start = before.start if is_negative else token.start
         found.append(
             Constant(
                 file=file.name,
                 start=start,
-                end=token.start + len(written),
-                value=-value if is_negative else value,
+                end=token.start + len(number.digits),
+                value=-number.value if is_negative else number.value,
             )
         )
     return found
-
-
-def _value(token: TextToken) -> int | float | None:
-    """Return what a number in decimal notation stands for; None of another token."""
-    if not token.is_number:
-        return None
-    written = token.text.rstrip(_SUFFIXES).translate(_SEPARATORS)
-    try:
-        return int(written) if written.isdigit() else float(written)
-    except ValueError:  # of another base
-        return None
 
 
 def _is_in(token: TextToken, spans: Sequence[tuple[int, int]]) -> bool:

@@ -96,6 +96,11 @@ class Tuner:
         self._scores: dict[int, float | None] = {}
 
     @property
+    def origin(self) -> str:
+        """The program that the tuner began with, as a sample that is the same is written."""
+        return with_values(self._program, self.constants, [each.value for each in self.constants])
+
+    @property
     def is_over(self) -> bool:
         """Whether CMA-ES has converged, so that nothing more is asked."""
         return not self._raw and (self._sigma < _SMALLEST_SIGMA or bool(self._cma.should_stop()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -101,6 +101,7 @@ class Filling:
         fits: Callable[[Program], bool] = lambda program: True,
         start: str = START,
         seed: int = 1,
+        syntax: Executor | None = None,
     ) -> None:
         """Begin, or go on behind events."""
         run = config.resolve(["islands.count=2"])
@@ -122,7 +123,7 @@ class Filling:
         )
         for event in events or self._beginning(evaluators.pool, start):
             self.record(event)
-        self._syntax = ThreadPoolExecutor(1)
+        self._syntax = syntax or ThreadPoolExecutor(1)
         self.filler = Filler(
             settings=given,
             state=self.state,
@@ -198,6 +199,6 @@ def open_evaluators() -> Iterator[IdleEvaluators]:
     """Start one evaluator that gives way to nobody: other tests may leave no core idle."""
     watched = problem()
     assert watched.improvement is not None
-    solutions = Solutions(watched.improvement)
+    solutions = Solutions(watched.improvement, most=1024)
     with EvaluatorPool(problem=solutions.watched(watched), workers=1) as pool:
         yield IdleEvaluators(pool=pool, workers=1, solutions=solutions)

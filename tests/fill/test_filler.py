@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +56,46 @@ def test_every_maker_has_its_turn_and_every_fill_one_verdict(evaluators: IdleEva
             known.add(event.id)
         elif isinstance(event, Verdict):
             assert event.candidate in known
+
+
+@pytest.mark.parametrize("makers", [("mutation",), ("tuning", "mutation")])
+def test_mutations_vary_the_programs_of_every_island(
+    evaluators: IdleEvaluators, makers: tuple[str, ...]
+) -> None:
+    run = Filling(evaluators, settings(*makers))
+    run.until(judged=40)
+    assert {each.island for each in run.fills if each.maker == "mutation"} == {0, 1}
+
+
+class Uneven(ThreadPoolExecutor):
+    """Makes every third program later than those that were asked for behind it."""
+
+    def __init__(self) -> None:
+        super().__init__(8)
+        self._asked = 0
+
+    def submit(self, made: Any, /, *given: Any, **named: Any) -> Future[Any]:
+        self._asked += 1
+        is_late = self._asked % 3 == 0
+
+        def late() -> Any:
+            time.sleep(0.02 if is_late else 0)
+            return made(*given, **named)
+
+        return super().submit(late)
+
+
+def test_fills_are_recorded_in_the_order_in_which_they_were_asked_for(
+    evaluators: IdleEvaluators,
+) -> None:
+    """A run that goes on takes a sample that is missing before others for one without a program."""
+    run = Filling(evaluators, ALL, syntax=Uneven())
+    run.until(judged=60)
+    samples: dict[tuple[str, str], list[int]] = {}
+    for each in run.fills:
+        samples.setdefault((each.maker, each.parent), []).append(each.sample)
+    assert all(numbers == sorted(numbers) for numbers in samples.values())
+    assert max(map(len, samples.values())) > 10
 
 
 def test_makers_have_equal_shares_of_the_evaluators_time(evaluators: IdleEvaluators) -> None:
@@ -215,6 +258,23 @@ def test_a_tuning_whose_samples_another_version_drew_is_given_up(
     assert {each.parent for each in after.fills} == {INITIAL}
 
 
+def test_a_tuning_is_not_driven_away_from_a_program_that_its_samples_repeat() -> None:
+    """Of one whole number most samples are the number itself."""
+    program = "def run():\n    return 2\n"
+    for seed in range(4):
+        tuner = Tuner(program, direction=Direction.MAXIMISE, seed=seed)
+        tuning = Tuning(parent=INITIAL, island=0, score=2.0, tuner=tuner, answers=100)
+        found = [2.0]
+        while not tuning.is_over:
+            sample = tuning.next()
+            if sample is None:
+                break
+            assert sample.program != program
+            found.append(float(sample.program.split()[-1].strip("()")))
+            tuning.tell(sample.number, found[-1])
+        assert max(found) > 20
+
+
 GENERATION = 6
 """Samples of a generation of CMA-ES, for the two numbers of the program below."""
 
@@ -225,7 +285,7 @@ def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
 
     def tuning() -> Tuning:
         tuner = Tuner(program, direction=Direction.MAXIMISE, seed=5)
-        return Tuning(parent=INITIAL, island=0, tuner=tuner, answers=60)
+        return Tuning(parent=INITIAL, island=0, score=score(program), tuner=tuner, answers=60)
 
     def score(text: str) -> float | None:
         return None if len(text) % 5 == 0 else -float(len(text)) + text.count("1")

@@ -38,6 +38,12 @@ def test_structure_and_text_are_none(program: str) -> None:
     assert values_of(program) == []
 
 
+def test_numbers_of_other_languages_have_suffixes_and_other_bases() -> None:
+    c = "int f(void) { return 0644 + 64uz + 1'000L + 0x1f; }\n"
+    program = bundle_of({"main.c": c, "run.py": "X = 2.5\n"})
+    assert values_of(program) == [64, 1000, 2.5]  # C reads 0644 as octal
+
+
 def test_only_what_may_change() -> None:
     program = "A = 1.5\n# EVOLVE-BLOCK-START\nB = 2.5\n# EVOLVE-BLOCK-END\nC = 3.5\n"
     assert values_of(program) == [2.5]
