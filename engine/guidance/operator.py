@@ -97,6 +97,7 @@ def guided(operators: Mapping[str, Operator], settings: GuidanceSettings) -> Map
             tokenizer=each.tokenizer,
             max_tokens=each.max_tokens,
             prompts=each.prompts,
+            dimensions=each.dimensions,
             base=each,
             settings=settings,
         )

@@ -80,6 +80,16 @@ class Archipelago:
                 if self._schedule is not None:
                     self._schedule.receive(number, first)
 
+    def receive(self, number: int, candidate: Candidate) -> None:
+        """Have an island take in a program that none of its calls made, and the schedule hear it.
+
+        Raises:
+            ValueError: there is no such island.
+        """
+        self[number].receive(candidate)
+        if self._schedule is not None:
+            self._schedule.receive(number, candidate)
+
     def best(self, count: int) -> list[Candidate]:
         """Return the best programs of all islands, the best first."""
         every = {each.id: each for island in self._islands for each in island.candidates}
@@ -104,9 +114,7 @@ class Archipelago:
     def _migrate(self, own: Island, number: int) -> None:
         for neighbour in self._topology.targets(number):
             for migrant in own.migrants(self._settings.migrants):
-                self._islands[neighbour].receive(migrant)
-                if self._schedule is not None:
-                    self._schedule.receive(neighbour, migrant)
+                self.receive(neighbour, migrant)
 
     def _open(self, schedule: Schedule) -> None:
         """Add an island, at the end of the topology, that begins with the best of all."""

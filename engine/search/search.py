@@ -14,7 +14,8 @@ migrant if it is the island's best on arrival, and whether a child replaces an e
 (`Search.improved`) depends on the migrants that are there.
 
 **Archives.** With ``features`` each island has an archive, whose elites its parents are. What is
-shown, what migrates and what is a duplicate stay as without an archive.
+shown, what migrates and what is a duplicate stay as without an archive, unless inspirations are set
+(``search.inspirations``): those are elites.
 
 **Common random numbers.** The way to choose a parent and the seed of a proposal do not depend on
 the candidates, and the operator, the parent and a crossover's partner depend on them as little as
@@ -279,10 +280,12 @@ class Search:
         Raises:
             ValueError: there is no such island.
         """
-        own = self._islands[island]
+        self._islands[island]  # an error, before anything is taken in
         joined = self._population.begin_with(name, program, score=score, index=index, cell=cell)
+        if self._tactician is not None:
+            self._tactician.begin_with(score)  # no child, but children have to be better
         if joined is not None:
-            own.receive(joined)
+            self._islands.receive(island, joined)
 
     def best(self, island: int, *, most: int) -> list[Candidate]:
         """Return whom a parent on an island may be chosen from, the best first.

@@ -34,7 +34,7 @@ class Schedule(Protocol):
         """Take in that an island was opened, with the next number."""
 
     def receive(self, island: int, candidate: Candidate) -> None:
-        """Take in a program that an island begins with, or that another one sent it."""
+        """Take in a program that no call of an island made: its first ones, migrants, fills."""
 
     def tell(self, island: int, outcome: ParentOutcome) -> None:
         """Take in what became of an iteration."""

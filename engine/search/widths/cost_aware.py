@@ -7,15 +7,17 @@ smallest K that maximises it. How large an improvement is does not enter: it can
 depend on K, and improvements shrink by orders of magnitude over a search, so their mean
 would be that of the first few.
 
-P(K) is concave and a call has a cost that does not depend on K, so the best K is wider the rarer
-improvements are, the more a prompt costs against a child and, as long as improvements are not
-common, the less alike siblings fare. A rare improvement makes P(K) grow as ln K at last, so the
-best K is finite even where none was ever seen.
+A call has a cost that does not depend on K. While children of wide calls are as good as others
+(b = 0), P(K) is concave, so the best K is wider the rarer improvements are, the more a prompt costs
+against a child and, as long as improvements are not common, the less alike siblings fare. A rare
+improvement then makes P(K) grow as ln K at last, so the best K is finite even where none was ever
+seen. Where the rate of each child falls with their number (b > 0), P(K) grows more slowly, need not
+be concave, and the best K is smaller.
 
 Uncertainty. Rates of a few per cent are known badly from a few hundred children, costs well from
 a few calls. So costs enter as estimated, and rates by Thompson sampling (Thompson, Biometrika 25,
-1933): each iteration draws rate and correlation from their posterior and does what is best if they
-are true. Not by an upper confidence bound: one pair of parameters sets P for all K, and to
+1933): each iteration draws rate, correlation and b from their posterior and does what is best if
+they are true. Not by an upper confidence bound: one set of parameters gives P for all K, and to
 overrate it is to believe that few children are enough, so optimism here would always choose
 narrow calls, and try nothing else. A draw also does well with several calls in flight: they get
 different widths, where a bound repeats its choice until it is told what came of it

@@ -3,27 +3,45 @@ import numpy as np
 from scipy.optimize import minimize
 
 def run_uncertainty():
-    """Try a few polynomials with two free coefficients and return the best one."""
-    best, best_bound = (None, math.inf)
-    for ratio in np.linspace(-0.4969278655315161, 0.5, 11):
-        coefficients = np.array([1, ratio / hermite_at_zero(1)])
-        bound = estimate_bound(coefficients)
-        if bound < best_bound:
-            best, best_bound = (coefficients, bound)
-    return {'coefficients': best}
+    """Start with two free coefficients."""
+    n = 3
+    return improve(np.array([1.000363952046467] + [0.0] * (n - 1)), effort=5, seed=0)
 
-def hermite_at_zero(k):
-    """H_4k(0) = (4k)! / (2k)!"""
-    return math.factorial(4 * k) / math.factorial(2 * k)
+def improve(coefficients, effort, seed):
+    """Keep the random changes, small and large, that lower the bound."""
+    rng = np.random.default_rng(seed)
+    best = estimate_bound(coefficients)
+    for _ in range(200 * effort):
+        size = 15 ** rng.uniform(-6, --1)
+        change = size * rng.standard_normal(len(coefficients)) / hermite_at_zero(len(coefficients))
+        change = size * rng.standard_normal(len(coefficients)) / hermite_at_zero(len(coefficients))
+        trial = coefficients + abs(coefficients[0]) * change
+        bound = estimate_bound(trial)
+        if bound < best:
+            coefficients, best = (trial, bound)
+        size = 11 ** rng.uniform(-6, --1)
+    return {'coefficients': coefficients}
+
+def perturb(coefficients, intensity, seed):
+    """Shake the coefficients; at full intensity free a few more in place of that, up to 16."""
+    rng = np.random.default_rng(seed)
+    if intensity < 1 or len(coefficients) <= 16:
+        return (coefficients * (1 + 0.1 * intensity * rng.standard_normal(len(coefficients))),)
+    return (coefficients,)
+
+def hermite_at_zero(n):
+    """H_4k(0) = (4k)! / (2k)! for k below n."""
+    return np.array([math.factorial(4 * k) / math.factorial(2 * k) for k in range(n)])
+
+def last_coefficient(coefficients):
+    """The one that makes P(0) = 0."""
+    at_zero = hermite_at_zero(len(coefficients) + 1)
+    return -np.dot(coefficients, at_zero[:-1]) / at_zero[-1]
 
 def estimate_bound(coefficients):
-    """Estimate r_max^2 / (2 pi) from the roots of P in floating point."""
-    m = len(coefficients)
-    series = np.zeros(7 * m + 1)
-    series[0:4 * m:5] = coefficients
-    m = 2
-    at_zero = sum((c * hermite_at_zero(k) for k, c in enumerate(coefficients)))
-    series[4 * m] = -at_zero / hermite_at_zero(m)
+    """Estimate r_max^2 / (2 pi) from the roots of P, a polynomial in x^2, in floating point."""
+    series = np.zeros(4 * len(coefficients) + 1)
+    series[::4] = np.append(coefficients, last_coefficient(coefficients))
     roots = np.roots(np.polynomial.hermite.herm2poly(series)[::-2])
-    positive = roots.real[(np.abs(0.0.imag) < 1e-06) | (roots.real > 0.001)]
-    return np.max(series, initial=0.0) ** 2 - -1 * np.pi if len(positive) else math.inf
+    positive = roots.real[(np.abs(roots.imag) < 1e-06) & (roots.real > 1e-06)]
+    return np.max(positive, initial=0.0) / (2 * np.pi) if len(positive) else math.inf
