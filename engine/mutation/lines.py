@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.mutation.mutations import moved, one_of
+from engine.mutation.change import one_of
+from engine.mutation.number import moved
 from engine.syntax.plain import TextToken, decimal_of, tokens_of
 
 

@@ -3,7 +3,7 @@
 Of a block, only the statements in it are written anew, and nothing outside it changes. A block that
 holds no whole statements of one level, such as an ``else`` branch with its head, is left alone.
 
-Does not cover the mutations themselves: ``mutations.py``.
+Does not cover the mutations themselves: ``expressions.py`` and ``statements.py``.
 """
 
 import ast
@@ -13,23 +13,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.mutation import mutations
-from engine.mutation.mutations import Change, Within, everywhere, one_of
+from engine.mutation import expressions, statements
+from engine.mutation.change import Change, Within, everywhere, one_of
 from engine.syntax.tree import copy_of, nodes
 
 Mutation = Callable[[ast.Module, Within], list[Change]]
 """Returns the changes that it may make of a tree; none if the tree has no place for it."""
 
 MUTATIONS: Mapping[Mutation, float] = {
-    mutations.constant: 4.0,
-    mutations.operator: 1.0,
-    mutations.comparison: 0.5,
-    mutations.name: 1.0,
-    mutations.call: 1.0,
-    mutations.expression: 1.5,
-    mutations.removal: 0.5,
-    mutations.repetition: 0.5,
-    mutations.exchange: 0.5,
+    expressions.constant: 4.0,
+    expressions.operator: 1.0,
+    expressions.comparison: 0.5,
+    expressions.name: 1.0,
+    expressions.call: 1.0,
+    expressions.expression: 1.5,
+    statements.removal: 0.5,
+    statements.repetition: 0.5,
+    statements.exchange: 0.5,
 }
 """The mutations and their weights. Plain guesses: a null hypothesis that was tuned on the problems
 that it is measured on would be none."""
@@ -77,10 +77,10 @@ def mutated_python(
         span: the characters of an evolve block, as `engine.syntax.blocks.File` has them; None for
             all of the file.
         rng: decides.
-        grows: whether the mutation is `mutations.growth`, which is none of `MUTATIONS`: it is for
+        grows: whether the mutation is `expressions.growth`, which is none of `MUTATIONS`: it is for
             programs in which these find nothing, such as one that returns its argument.
     """
-    mutation: Mutation = mutations.growth
+    mutation: Mutation = expressions.growth
     if not grows:
         mutation = _KINDS[int(rng.choice(len(_KINDS), p=_SHARES))]
     tree = copy_of(text)

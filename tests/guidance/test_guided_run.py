@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from scripted import Death, ScriptModel, beginning, children_of, go_on, history_of
+from scripted import (
+    Death,
+    ScriptModel,
+    beginning,
+    children_of,
+    go_on,
+    history_of,
+    small_problem,
+)
 from table_fan import TableFan
 
 from engine import config
-from engine.core import Child, Event, Guidance, UserError
+from engine.core import Candidate, Child, Event, Guidance, Proposal, UserError
+from engine.guidance import GuidedOperator, guided
 from engine.guidance.text import INITIAL_GUIDANCE
 from engine.inference import Sampling
+from engine.prompts.chat import Rewrite
 from engine.settings import RunSettings
 from engine.store import Call
 
@@ -96,6 +107,35 @@ def test_a_program_is_asked_for_with_its_guidance_behind_what_it_shows(
         if shown is not None:
             assert any(shown in text for text in programs)
     assert all(text.index("# Current program") < text.index("# Guidance") for text in programs)
+
+
+@pytest.mark.parametrize("dimensions", [(), ("nodes", "depth")])
+def test_both_prompts_begin_with_the_same_task_and_programs(dimensions: tuple[str, ...]) -> None:
+    settings, model = settings_of(), GuidedModel()
+    operator = Rewrite(
+        problem=small_problem(),
+        tokenizer=model,
+        max_tokens=settings.model.max_tokens,
+        prompts=settings.prompts,
+        dimensions=dimensions,
+    )
+    asker = guided({"rewrite": operator}, settings.guidance)["rewrite"]
+    assert isinstance(asker, GuidedOperator)
+    parent = Candidate(id="initial", program=small_problem().initial_program, score=0.5)
+    proposal = Proposal(
+        iteration=0,
+        parent=parent,
+        history=(),
+        operator="rewrite",
+        k=2,
+        seed=0,
+        guidance=INITIAL_GUIDANCE,
+    )
+    ids = zip(asker.rewriting(proposal).token_ids, asker.compose(proposal).token_ids, strict=False)
+    shared = itertools.takewhile(lambda pair: pair[0] == pair[1], ids)
+    text = model.decode([one for one, _ in shared])
+    assert all(name in text for name in dimensions)
+    assert "# Current program" in text and INITIAL_GUIDANCE in text
 
 
 def test_an_answer_of_no_use_leaves_the_old_guidance(run: tuple[list[Event], GuidedModel]) -> None:

@@ -35,11 +35,20 @@ def test_the_command_line_wins_over_the_preset(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_method_has_no_fill_unless_it_is_asked_for(method: str) -> None:
+    default = config.resolve([]).fill
+    assert default.makers  # or there would be nothing to turn off
+    assert config.resolve([f"method={method}"]).fill.makers == ()
+    for arguments in ([f"method={method}", "fill=default"], ["fill=default", f"method={method}"]):
+        assert config.resolve(arguments).fill == default
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_the_null_hypothesis_of_a_method_is_its_search_with_mutations(method: str) -> None:
     own = config.resolve([f"method={method}"])
     null = config.resolve(["model=mutation", f"method={method}"])
     plain = config.resolve(["model=mutation"])
-    for part in ("islands", "width", "pool"):
+    for part in ("islands", "width", "pool", "fill"):
         assert getattr(null, part) == getattr(own, part), part
     for part in ("k", "parent", "archive", "novelty", "inspirations"):
         assert getattr(null.search, part) == getattr(own.search, part), part

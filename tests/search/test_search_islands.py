@@ -17,6 +17,7 @@ from engine.settings import (
     IslandSettings,
     PromptSettings,
     SearchSettings,
+    TacticsSettings,
 )
 from engine.syntax import read
 
@@ -359,8 +360,14 @@ def test_a_log_that_is_told_again_asks_at_each_point_what_was_asked(seed: int) -
         )
 
 
-def test_a_schedule_says_whose_turn_it_is_and_opens_islands() -> None:
-    schedule = {"policy": "adaevolve", "below": 0.5, "every": 3, "most": 3}
+# What no call made.
+
+FILL = read("def f(x):\n    return x * 1000\n")
+
+
+def adaevolve_search(**given: float) -> Search:
+    """Return a search of two islands under the bandit, told of the initial program, 0.5."""
+    schedule = {"policy": "adaevolve", **given}
     search = Search(
         settings=SETTINGS,
         width=TURBOEVOLVE,
@@ -369,8 +376,45 @@ def test_a_schedule_says_whose_turn_it_is_and_opens_islands() -> None:
         direction=Direction.MAXIMISE,
         seed=5,
         size=lambda _: 1,
+        tactics=TacticsSettings(
+            when="stagnation", window=3, below=0.34, ideas=1, uses=1, tokens=100
+        ),
     )
     search.begin_with(INITIAL, read("def f(x):\n    return x\n"), score=0.5)
+    return search
+
+
+@pytest.mark.parametrize(("joins", "next_island"), [(False, 0), (True, 1)])
+def test_a_program_that_joins_has_to_be_beaten_and_earns_its_island_nothing(
+    joins: bool, next_island: int
+) -> None:
+    """Island 0's child of 0.7 earns it the next turn, unless a fill was as good before."""
+    search = adaevolve_search()
+    if joins:
+        search.join("fill", FILL, score=0.7, index=1, island=0)
+    iterate(search, 0, 0.7, None, None, island=0)
+    iterate(search, 1, 0.55, None, None, island=1)
+    assert search.scheduled([0, 1]) == (next_island,)
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_tactics_are_due_where_no_child_is_better_than_a_program_that_joined(joins: bool) -> None:
+    search = adaevolve_search()
+    if joins:
+        search.join("fill", FILL, score=0.9, index=1, island=0)
+    iterate(search, 0, 0.6, 0.7, None, island=0)
+    assert search.wants_tactics is joins
+
+
+def test_a_program_that_joins_no_island_is_an_error_and_changes_nothing() -> None:
+    search = adaevolve_search()
+    with pytest.raises(ValueError, match="no island 2; there are 2"):
+        search.join("fill", FILL, score=0.9, index=1, island=2)
+    assert not search.knows(FILL)
+
+
+def test_a_schedule_says_whose_turn_it_is_and_opens_islands() -> None:
+    search = adaevolve_search(below=0.5, every=3, most=3)
     assert search.scheduled([0, 1]) == (0,)
     assert search.scheduled([1]) == ()
     iterate(search, 0, 0.4, 0.3, None, island=0)  # 1 of 4 improved, the initial one

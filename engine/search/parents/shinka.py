@@ -9,7 +9,8 @@ evolution", 2025, section 3.1, and its code. With m the median of the scores, MA
 turned round for a problem that minimises. The floor of the MAD is in the unit of the scores, as it
 is there: where most scores are equal, differences far below 1e-6 do not count.
 
-All children that were told count, also those without a score: each was an attempt.
+All evaluated children count, also those without a score: each was an attempt. Children that were
+refused are not told, and do not count.
 """
 
 from collections import Counter

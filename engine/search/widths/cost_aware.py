@@ -11,8 +11,9 @@ A call has a cost that does not depend on K. While children of wide calls are as
 (b = 0), P(K) is concave, so the best K is wider the rarer improvements are, the more a prompt costs
 against a child and, as long as improvements are not common, the less alike siblings fare. A rare
 improvement then makes P(K) grow as ln K at last, so the best K is finite even where none was ever
-seen. Where the rate of each child falls with their number (b > 0), P(K) grows more slowly, need not
-be concave, and the best K is smaller.
+seen. Where the rate of each child falls with their number (b > 0), P(K) lies below that, need not
+be concave, and is flat from some K on (``siblings`` takes the largest so far), so the best K is
+finite there too.
 
 Uncertainty. Rates of a few per cent are known badly from a few hundred children, costs well from
 a few calls. So costs enter as estimated, and rates by Thompson sampling (Thompson, Biometrika 25,

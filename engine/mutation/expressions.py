@@ -1,22 +1,19 @@
-"""The mutations: each returns the changes that it may make of a syntax tree, one for each place.
+"""Mutations of expressions: numbers, operators, comparisons, names, calls, subexpressions.
 
-Of expressions: numbers, operators, comparisons, names, calls, subexpressions. Of statements: one is
-removed, repeated, or changes places with its neighbour. Only statements inside functions are
-touched, and no ``return``, import, definition or docstring: a program needs those to return
-anything.
-
-Does not cover which of them is made, or what has to hold of the mutated program: ``mutate.py``.
+Each returns the changes that it may make of a syntax tree, one for each place. Does not cover which
+of them is made, or what has to hold of the mutated program: ``mutate.py``.
 """
 
 import ast
 import copy
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from engine.mutation.change import Change, Within, everywhere, one_of
+from engine.mutation.number import moved
 from engine.syntax import dotted
 from engine.syntax.library import Function, functions_of
 from engine.syntax.names import known_modules
@@ -33,35 +30,11 @@ _MEMBERSHIP = (ast.In, ast.NotIn)
 # What they return is not determined by their arguments: a program that has it by chance could not
 # be scored twice alike.
 _UNDETERMINED = frozenset({"empty", "empty_like"})
-_MOST_INTEGER = 1 << 53  # a larger one is only shifted: as a float it would lose digits
-_SHIFTS = 0.5  # share of the integers that are shifted and not scaled
-_SMALLEST_STEP, _LARGEST_STEP = -3.0, 0.3  # decimal logarithms of relative steps
-_FIXED = (
-    *(ast.Return, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef),
-    *(ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass),
-)
-_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)  # what stands behind them never runs
-
-_T = TypeVar("_T")
 _Kind = tuple[type[ast.AST], ...]
-Change = Callable[[np.random.Generator], None]
-"""Changes one place of a tree; what is left open is decided by chance."""
-Within = Callable[[ast.AST], bool]
-"""Says of a node of a tree as it was parsed whether it may change."""
-
-
-def everywhere(_: ast.AST) -> bool:
-    """Let every node change."""
-    return True
 
 
 def constant(tree: ast.Module, within: Within = everywhere) -> list[Change]:
-    """Scale or shift a number; turn a truth value round.
-
-    An integer is shifted by a geometric number of ones, or scaled by a log-normal factor; another
-    number x becomes x exp(s N(0, 1)) with a step s log-uniform from 0.001 to 2, so that search is
-    fine and coarse at once; 0 becomes s N(0, 1).
-    """
+    """Scale or shift a number; turn a truth value round: see `moved`."""
 
     def move(slot: Slot, value: float, rng: np.random.Generator) -> None:
         slot.put(_literal(moved(value, rng)))
@@ -176,8 +149,8 @@ def growth(tree: ast.Module, within: Within = everywhere) -> list[Change]:
 
     def grow(slot: Slot, rng: np.random.Generator) -> None:
         number = _literal(round(moved(1.0, rng), 6))
-        operator = one_of(_ARITHMETIC[:4], rng)()
-        slot.put(ast.BinOp(left=copy.deepcopy(slot.node), op=operator, right=number))
+        sign = one_of(_ARITHMETIC[:4], rng)()
+        slot.put(ast.BinOp(left=copy.deepcopy(slot.node), op=sign, right=number))
 
     return [
         partial(grow, slot)
@@ -186,80 +159,10 @@ def growth(tree: ast.Module, within: Within = everywhere) -> list[Change]:
     ]
 
 
-def removal(tree: ast.Module, within: Within = everywhere) -> list[Change]:
-    """Remove a statement; ``pass`` stays where it was the only one of its block."""
-
-    def remove(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
-        block[index : index + 1] = [] if len(block) > 1 else [ast.Pass()]
-
-    return [
-        partial(remove, block, index)
-        for block in _blocks(tree)
-        for index, statement in enumerate(block)
-        if _is_movable(statement) and within(statement)
-    ]
-
-
-def repetition(tree: ast.Module, within: Within = everywhere) -> list[Change]:
-    """Insert a copy of a statement somewhere behind it in its block."""
-
-    def repeat(block: list[ast.stmt], index: int, to: int, _: np.random.Generator) -> None:
-        block.insert(to, copy.deepcopy(block[index]))
-
-    return [
-        partial(repeat, block, index, to)
-        for block in _blocks(tree)
-        for index, statement in enumerate(block)
-        if _is_movable(statement) and within(statement)
-        for to in range(index + 1, len(block) + 1)
-        if not isinstance(block[to - 1], _LEAVES) and within(block[to - 1])
-    ]
-
-
-def exchange(tree: ast.Module, within: Within = everywhere) -> list[Change]:
-    """Let two neighbours change places."""
-
-    def swap(block: list[ast.stmt], index: int, _: np.random.Generator) -> None:
-        block[index], block[index + 1] = block[index + 1], block[index]
-
-    return [
-        partial(swap, block, index)
-        for block in _blocks(tree)
-        for index in range(len(block) - 1)
-        if all(_is_movable(each) and within(each) for each in block[index : index + 2])
-    ]
-
-
-def one_of(values: Sequence[_T], rng: np.random.Generator) -> _T:
-    """Return one of ``values``, each as likely as the others."""
-    return values[int(rng.integers(len(values)))]
-
-
 def _evaluated(tree: ast.Module) -> list[ast.AST]:
     """Return the slots' expressions and the statements, in the order of the text."""
     expressions = {id(slot.node) for slot in find_slots(tree)}
     return [node for node in nodes(tree) if id(node) in expressions or isinstance(node, ast.stmt)]
-
-
-def moved(value: float, rng: np.random.Generator) -> float:
-    """Return another number, as `constant` has it."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return _integer_moved(value, rng)
-    step = 10 ** rng.uniform(_SMALLEST_STEP, _LARGEST_STEP)
-    result = value * math.exp(step * rng.standard_normal())
-    if value == 0:
-        result = step * rng.standard_normal()
-    return float(result) if math.isfinite(result) else 0.0
-
-
-def _integer_moved(value: int, rng: np.random.Generator) -> int:
-    shift = int(rng.geometric(0.5)) * (1 if rng.random() < 0.5 else -1)
-    if rng.random() < _SHIFTS or abs(value) > _MOST_INTEGER:
-        return value + shift
-    scaled = round(value * math.exp(rng.standard_normal()))
-    return scaled if scaled != value else value + shift
 
 
 def _literal(value: float) -> ast.expr:
@@ -321,24 +224,3 @@ def _is_readable(expression: Slot, *, at: Slot) -> bool:
     bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
     read = {node.id for node in names} & expression.names
     return read - bound <= at.names
-
-
-def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of statements inside functions."""
-    seen: set[int] = set()
-    for function in nodes(tree):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        for node in nodes(function):
-            if id(node) in seen or isinstance(node, ast.ClassDef):
-                continue
-            seen.add(id(node))
-            for field in ("body", "orelse", "finalbody"):
-                block = getattr(node, field, None)
-                if isinstance(block, list) and block:
-                    yield block
-
-
-def _is_movable(statement: ast.stmt) -> bool:
-    docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return not docstring and not isinstance(statement, _FIXED)
