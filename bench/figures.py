@@ -1,4 +1,4 @@
-"""Statistics of the benchmarks: small, exact, and without interpolation."""
+"""Statistics of the benchmarks: small, and without interpolation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ def milliseconds(seconds: Sequence[float]) -> dict[str, Any]:
 
 
 def paired(differences: Sequence[float]) -> dict[str, Any]:
-    """Return the mean of paired differences, its 95 % t interval and Wilcoxon's test."""
+    """Return the mean of paired differences, its 95 % t interval and Wilcoxon's test.
+
+    Its p-value is exact for up to 50 pairs, up to 13 where some are tied or zero; otherwise it is
+    that of the normal approximation.
+    """
     values = np.array(differences)
     mean, error = float(values.mean()), float(stats.sem(values))
     half = error * float(stats.t.ppf(0.975, len(values) - 1))

@@ -21,7 +21,8 @@ cores=N      for each run, in place of the table's
 at_once=N    runs at a time; as many as there are cores for
 model=NAME   in place of the embedded one: a preset, a folder or a hub id
 amount=N     of the budget, in place of the table's
-results=     write nothing
+results=     write nothing. So it is where amount, model or cores is given and no results: a trial
+             does not replace what is published
 make=false   only compare what there is
 The last line printed is JSON: how many runs there are of each experiment, and the runs that failed.
 """
@@ -38,8 +39,16 @@ from typing import Any
 from bench.experiments.comparison import compared
 from bench.experiments.lanes import make
 from bench.experiments.results import Kept, Result
-from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
-from bench.options import number, read_options
+from bench.experiments.table import (
+    TABLE,
+    Experiment,
+    Job,
+    chosen,
+    narrowed,
+    read_table,
+    whole_number,
+)
+from bench.options import read_options
 from engine.core import UserError
 from engine.durable import write_whole
 from engine.interrupt import terminable
@@ -90,7 +99,7 @@ def run(whole: Experiment, options: dict[str, str]) -> dict[str, Any]:
 
     cores = sorted(os.sched_getaffinity(0))
     if options["at_once"]:
-        cores = cores[: int(number(options, "at_once")) * experiment.cores]
+        cores = cores[: whole_number(options, "at_once") * experiment.cores]
     if options["make"] == "true":
         make(missing, out=kept.folder, cores=cores, made=made)
     everything = {"problems": "", "arms": "", "seeds": ""}
@@ -114,11 +123,12 @@ def write(experiment: Experiment, results: Sequence[Result], *, folder: Path) ->
 def main(arguments: list[str]) -> int:
     """Run and compare; return the exit code."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
+    is_named = any(each.startswith("results=") for each in arguments)
+    if not is_named and any(options[key] for key in ("amount", "model", "cores")):
+        options["results"] = ""  # a trial, which is not what the table asks for
     table = read_table(Path(options["table"]))
     if not options["name"]:
-        raise UserError(
-            f"give name=NAME, one or several of {', '.join(read_table(Path(options['table'])))}"
-        )
+        raise UserError(f"give name=NAME, one or several of {', '.join(table)}")
     experiments = chosen(options["name"].split(","), table)
     stand: dict[str, Any] = {}
     with terminable():

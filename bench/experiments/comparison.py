@@ -75,10 +75,22 @@ def compared(experiment: Experiment, results: Sequence[Result]) -> dict[str, Any
     }
 
 
+def stops_at(run: Result) -> float | None:
+    """Return the score that ends a run; None where it goes on whatever it finds.
+
+    Lines written before they had the key have it in their overrides alone.
+    """
+    if "stops_at" in run:
+        own: float | None = run["stops_at"]
+        return own
+    name, values = "budget.target=", run.get("overrides", ())
+    found = [each.removeprefix(name) for each in values if each.startswith(name)]
+    return float(found[-1]) if found else None
+
+
 def has_reached(run: Result) -> bool:
-    """Return whether a run got as far as its target, where it may have ended before others."""
-    target = run["target"]
-    better = Direction(run["direction"]).better
+    """Return whether a run got to the score that ends it, so that others may have used more."""
+    target, better = stops_at(run), Direction(run["direction"]).better
     return target is not None and not better(target, than=run["best_score"])
 
 
@@ -236,10 +248,9 @@ def over_problems(by_arm: Mapping[str, Gains]) -> dict[str, Any]:
 def _over(gains: Gains) -> dict[str, Any]:
     pairs = paired([each for own in gains.values() for each in own])
     means = np.array([statistics.fmean(own) for own in gains.values()])
-    low, high = _interval(list(gains.values()))
     return {
         "mean": float(means.mean()),
-        "interval_95": [low, high],
+        "interval_95": _interval(list(gains.values())),
         "pairs": sum(map(len, gains.values())),
         "wins": pairs["wins"],
         "losses": pairs["losses"],
@@ -250,14 +261,19 @@ def _over(gains: Gains) -> dict[str, Any]:
     }
 
 
-def _interval(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of the mean of the groups' means."""
+def _interval(groups: Sequence[Sequence[float]]) -> list[float] | None:
+    """Return the 95 % percentile bootstrap interval of the mean of the groups' means.
+
+    None where a group has one value: drawn anew it is always the same, and looks certain.
+    """
+    if any(len(group) < 2 for group in groups):
+        return None
     rng = np.random.default_rng(_SEED)
     means = np.mean(
         [rng.choice(group, size=(_DRAWS, len(group))).mean(axis=1) for group in groups], axis=0
     )
     low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
+    return [float(low), float(high)]
 
 
 def _sign_flip(values: np.ndarray) -> float | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.experiments.results import Result
 from bench.experiments.table import Job
+from engine.core import UserError
 from engine.settings import RunSettings
 from engine.sweep.shared import shared
 
@@ -25,8 +26,14 @@ Made = Callable[[Job, Result], object]
 
 
 def core_groups(cores: Sequence[int], *, each: int) -> list[list[int]]:
-    """Return the cores in groups of ``each``, as many as there can be; one group at least."""
-    count = max(1, len(cores) // each)
+    """Return the cores in groups of ``each``, as many as there can be.
+
+    Raises:
+        UserError: there are fewer than one group has.
+    """
+    if each > len(cores):
+        raise UserError(f"a run has to have {each} cores, and this process has {len(cores)}")
+    count = len(cores) // each
     return [list(cores[number * each : (number + 1) * each]) for number in range(count)]
 
 
@@ -41,13 +48,28 @@ def make(jobs: Sequence[Job], *, out: Path, cores: Sequence[int], made: Made) ->
             there are no figures.
 
     Raises:
-        UserError: an override of one is wrong.
+        UserError: an override of one is wrong, or there are fewer cores than a run needs.
+        Exception: what ``made`` raised, or what kept a process from starting; no run goes on then.
     """
     # Here and not in the threads: Hydra, which resolves them, is one for the whole process.
     queue = [(job, job.settings(out)) for job in jobs]
     lock, stopped = threading.Lock(), threading.Event()
+    raised: list[Exception] = []
 
     def work(lane: Lane) -> None:
+        try:
+            take(lane)
+        except Exception as error:
+            raised.append(error)
+            end()
+
+    def end() -> None:
+        stopped.set()
+        queue.clear()
+        for lane in lanes:
+            lane.end()
+
+    def take(lane: Lane) -> None:
         while True:
             with lock:
                 if not queue:
@@ -69,10 +91,9 @@ def make(jobs: Sequence[Job], *, out: Path, cores: Sequence[int], made: Made) ->
         for thread in threads:
             thread.join()
     finally:
-        stopped.set()
-        queue.clear()
-        for lane in lanes:
-            lane.end()
+        end()
+    if raised:
+        raise raised[0]  # later ones are of lanes that the first one ended
 
 
 class Lane:
@@ -83,6 +104,7 @@ class Lane:
         self._out, self._cores = out, cores
         self._process: subprocess.Popen[str] | None = None
         self._loaded: str | None = None  # what its runs share; None for nothing yet
+        self._is_over = False
 
     def made(self, job: Job, settings: RunSettings) -> Result:
         """Have a run made; return its figures, or the ``error`` that kept it from them."""
@@ -116,6 +138,8 @@ class Lane:
         )
         os.close(writing)
         self._process, self._answers, self._loaded = process, os.fdopen(reading), None
+        if self._is_over:  # ended by another thread, before there was a process to end
+            process.terminate()
         return process
 
     def close(self) -> None:
@@ -129,6 +153,7 @@ class Lane:
 
     def end(self) -> None:
         """End the process, and the run that it is at, from another thread; idempotent."""
+        self._is_over = True
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()

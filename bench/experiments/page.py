@@ -1,7 +1,8 @@
 """Writes docs/experiments.md: what is asked, by which runs, and what was found.
 
-Questions, arms and answers are those of ``table.yaml``, figures those of the JSON that
-``python -m bench.experiments`` leaves. An experiment without is said not to have been run.
+Questions and answers are those of ``table.yaml``; figures, budget, cores and arms those of the JSON
+that ``python -m bench.experiments`` leaves. An experiment without is said not to have been run, and
+has the table's.
 
 Usage: python -m bench.experiments.page [results=bench/results/experiments] [to=docs]
        [table=bench/experiments/table.yaml]
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,7 @@ def page(table: Mapping[str, Experiment], results: Mapping[str, Any]) -> str:
 def _section(experiment: Experiment, found: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"## {experiment.name}\n"
     yield f"{' '.join(experiment.question.split())} Asked by {experiment.source}.\n"
+    experiment = experiment if found is None else _as_run(experiment, found)
     unit = _UNITS[experiment.budget]
     cores = "core" if experiment.cores == 1 else "cores"
     yield (
@@ -80,6 +83,20 @@ def _section(experiment: Experiment, found: Mapping[str, Any] | None) -> Iterato
     yield f"Commit {', '.join(found['commits'])}; {machines}.\n"
 
 
+def _as_run(experiment: Experiment, found: Mapping[str, Any]) -> Experiment:
+    """Return an experiment with what its runs had, which the table may have changed since."""
+    ((budget, amount),) = found["budget"].items()
+    ran = {arm for each in found["problems"].values() for arm in each["arms"]}
+    return replace(
+        experiment,
+        budget=budget,
+        amount=amount,
+        cores=found["cores"],
+        baseline=found["baseline"],
+        arms={arm: tuple(own) for arm, own in found["arms"].items() if arm in ran},
+    )
+
+
 def _over(experiment: Experiment, found: Mapping[str, Any]) -> Iterator[str]:
     """Tell the gains over all problems; with one problem there is nothing to tell."""
     if len(found["problems"]) < 2:
@@ -88,7 +105,7 @@ def _over(experiment: Experiment, found: Mapping[str, Any]) -> Iterator[str]:
         [
             axis,
             arm,
-            f"{test['mean']:+.1%} ({test['interval_95'][0]:+.1%} to {test['interval_95'][1]:+.1%})",
+            f"{test['mean']:+.1%} ({_interval(test['interval_95'])})",
             f"{test['wins']} : {test['losses']} of {test['pairs']}",
             _p(test["holm_wilcoxon_p"]),
             f"{test['problems_ahead']} of {test['problems']}",
@@ -165,6 +182,10 @@ def _score(score: Mapping[str, float]) -> str:
 
 def _gain(test: Mapping[str, Any] | None) -> str:
     return "" if test is None else f"{test['mean']:+.1%}, {_p(test['holm_p'])}"
+
+
+def _interval(ends: Sequence[float] | None) -> str:
+    return "-" if ends is None else f"{ends[0]:+.1%} to {ends[1]:+.1%}"
 
 
 def _p(value: float) -> str:

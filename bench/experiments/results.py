@@ -45,7 +45,8 @@ def figures(record: RunRecord) -> Result:
     ``curve`` has the score of each new best program with what had been used by then: wall
     ``seconds``, evaluated ``candidates``, generated ``tokens``, and ``evaluations``
     (`is_evaluation`); the first of them is the initial program. ``best_known`` is the best
-    published score that compares. ``improving`` counts the children that are better than their
+    published score that compares. ``target`` is the problem's, ``stops_at`` the score that ends the
+    run, None where none does. ``improving`` counts the children that are better than their
     parent, ``by_k`` children and improving ones by their call's K. ``fills`` are programs made
     without a model, by their makers: none of the counts has them, but scores do. Of evaluators,
     ``idle_share`` is the mean over all of them; one that runs a fill is not idle.
@@ -78,7 +79,8 @@ def figures(record: RunRecord) -> Result:
         "direction": history.direction.value,
         "initial_score": history.verdicts[INITIAL].score,
         "best_score": curve[-1]["score"],
-        "target": record.settings.budget.target or target,
+        "target": target,
+        "stops_at": record.settings.budget.target,
         "best_known": min(comparable, key=history.direction.key, default=None),
         "curve": curve,
         "seconds": round(record.end["seconds"], 3),

@@ -184,7 +184,7 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
     An arm that names a model keeps it.
 
     Raises:
-        UserError: it has none of that name.
+        UserError: it has none of that name, or a number is none that it can have.
     """
     changed: dict[str, Any] = {}
     for key in ("problems", "arms"):
@@ -198,6 +198,9 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
             changed["seeds"] = tuple(int(seed) for seed in options["seeds"].split(","))
         except ValueError as error:
             raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
+        if unasked := [seed for seed in changed["seeds"] if seed not in experiment.seeds]:
+            known_seeds = ", ".join(map(str, experiment.seeds))
+            raise UserError(f"seeds={unasked[0]} is none of {known_seeds}")
     if options["model"]:
         asked = model_arguments(options)
         changed["arms"] = {
@@ -207,8 +210,20 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
     if options["amount"]:
         changed["amount"] = number(options, "amount")
     if options["cores"]:
-        changed["cores"] = int(number(options, "cores"))
+        changed["cores"] = whole_number(options, "cores")
     return replace(experiment, **changed)
+
+
+def whole_number(options: Mapping[str, str], key: str) -> int:
+    """Return an option as a whole number above 0.
+
+    Raises:
+        UserError: it is something else.
+    """
+    value = number(options, key)
+    if value != int(value):
+        raise UserError(f"{key}={options[key]} is no whole number")
+    return int(value)
 
 
 def chosen(names: Sequence[str], table: Mapping[str, Experiment]) -> list[Experiment]:

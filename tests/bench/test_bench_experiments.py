@@ -6,16 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.experiments.__main__ import main
 from bench.experiments.comparison import compared, score_at
-from bench.experiments.lanes import core_groups
+from bench.experiments.lanes import core_groups, make
 from bench.experiments.page import page, read_results
 from bench.experiments.results import Kept, Result
-from bench.experiments.table import TABLE, Experiment, chosen, narrowed, read_table
+from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.figures import holm
 from engine.core import UserError
 from engine.report.analysis.figures import median_interval
@@ -72,8 +74,6 @@ def test_every_arm_of_the_table_is_a_configuration_with_one_limit(
 ) -> None:
     experiment = TABLE_OF_EXPERIMENTS[name]
     for job in {(job.arm, job.problem): job for job in experiment.jobs}.values():
-        if any(each.startswith("fill=") for each in job.overrides):
-            pytest.importorskip("engine.fill")
         settings = job.settings(tmp_path)
         limits = (settings.budget.seconds, settings.budget.candidates)
         assert sum(limit is not None for limit in limits) == 1
@@ -89,8 +89,8 @@ def test_jobs_take_arms_in_turns_and_names_tell_them_apart(tmp_path: Path) -> No
     ]
     longer = narrowed(experiment, {**WHOLE, "amount": "9"}).jobs
     assert len({job.name for job in [*jobs, *longer]}) == 2 * len(jobs) == 16
-    few = narrowed(experiment, {**WHOLE, "arms": "k8", "seeds": "5"})
-    assert [(job.arm, job.seed) for job in few.jobs] == [("k8", 5), ("k8", 5)]
+    few = narrowed(experiment, {**WHOLE, "arms": "k8", "seeds": "1"})
+    assert [(job.arm, job.seed) for job in few.jobs] == [("k8", 1), ("k8", 1)]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,8 @@ def test_jobs_take_arms_in_turns_and_names_tell_them_apart(tmp_path: Path) -> No
         ({"arms": "k4,nope"}, "arms=nope is none of k4, k8"),
         ({"problems": "tour"}, "problems=tour is none of signal, other"),
         ({"seeds": "1,x"}, "seeds=1,x are no whole numbers"),
+        ({"seeds": "0,5"}, "seeds=5 is none of 0"),
+        ({"cores": "0.5"}, "cores=0.5 is no whole number"),
         ({"amount": "0"}, "amount=0 is no number above 0"),
     ],
 )
@@ -122,7 +124,21 @@ def test_bad_tables_are_named(tmp_path: Path) -> None:
 def test_cores_are_shared_out_in_whole_groups() -> None:
     assert core_groups([0, 1, 2, 3], each=1) == [[0], [1], [2], [3]]
     assert core_groups([0, 1, 2], each=2) == [[0, 1]]
-    assert core_groups([3], each=2) == [[3]]
+    with pytest.raises(UserError, match="a run has to have 2 cores, and this process has 1"):
+        core_groups([3], each=2)
+
+
+def test_an_error_in_a_lane_ends_the_others_and_is_raised(tmp_path: Path) -> None:
+    """The tiny runs of the second lane would last for hours."""
+    jobs = tiny(tmp_path, TINY.replace("evaluations: 8", "candidates: 900000")).jobs[:2]
+    first = replace(jobs[0], amount=1)
+
+    def full(job: Job, answer: Result) -> None:
+        raise OSError("no space left")
+
+    cores = sorted(os.sched_getaffinity(0))
+    with pytest.raises(OSError, match="no space left"):
+        make([first, jobs[1]], out=tmp_path, cores=cores, made=full)
 
 
 def test_scores_are_compared_at_equal_seconds_and_at_equal_candidates(tmp_path: Path) -> None:
@@ -162,12 +178,58 @@ def test_a_run_that_waits_for_an_evaluation_until_its_end_counts_to_its_end(tmp_
 
 
 def test_a_run_that_stopped_at_its_target_keeps_its_score(tmp_path: Path) -> None:
-    short = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 1, 2))
+    short = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 1, 2)) | {"stops_at": 2.0}
     long = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 9, 30), (1.5, 10, 40))
     found = compared(tiny(tmp_path), [short, long])["problems"]["signal"]
     assert found["equal"] == {"evaluations": 40, "seconds": 10, "candidates": 40}
     assert found["arms"]["k8"]["score"]["candidates"]["median"] == 2.0
     assert (found["arms"]["k8"]["reached"], found["arms"]["k4"]["reached"]) == (1, 0)
+    del short["stops_at"]  # as lines were before
+    old = short | {"overrides": ["fill=none", "budget.target=2.0"]}
+    assert compared(tiny(tmp_path), [old, long])["problems"]["signal"] == found
+
+
+def test_a_run_at_the_problems_target_goes_on_where_no_target_ends_it(tmp_path: Path) -> None:
+    """By hand: k8 is slow, and has 20 candidates; so k4 is cut at 20 too, before its best."""
+    slow = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 9, 20)) | {"stops_at": None}
+    fast = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 9, 30), (1.5, 9, 40)) | {"stops_at": None}
+    ten = {"budget": "seconds", "amount": 10}
+    found = compared(
+        tiny(tmp_path, TINY.replace("evaluations", "seconds")), [slow | ten, fast | ten]
+    )["problems"]["signal"]
+    assert found["equal"] == {"seconds": 10, "candidates": 20}
+    assert found["arms"]["k4"]["score"]["candidates"]["median"] == 1.0
+    assert (found["arms"]["k8"]["seconds"], found["arms"]["k8"]["reached"]) == (10, 0)
+    # A target of 0 ends a run as any other does.
+    at_0 = slow | {"stops_at": 0.0}
+    one = compared(tiny(tmp_path), [at_0, fast])["problems"]["signal"]
+    assert one["arms"]["k8"]["reached"] == 1
+
+
+def test_with_one_pair_there_is_no_interval_over_problems(tmp_path: Path) -> None:
+    experiment = tiny(tmp_path)
+    runs = [
+        result(problem, arm, 0, (1.0, 0, 0), (score, 1, 1), (score, 9, 9))
+        for problem in experiment.problems
+        for arm, score in (("k4", 1.1), ("k8", 1.2))
+    ]
+    found = compared(experiment, runs)
+    test = found["over_problems"]["seconds"]["k8"]
+    assert test["interval_95"] is None and test["mean"] == pytest.approx(0.1)
+    assert "| seconds | k8 | +10.0% (-) |" in page({"tiny": experiment}, {"tiny": found})
+
+
+def test_the_page_tells_what_was_run_whatever_the_table_says_now(tmp_path: Path) -> None:
+    """The table's arm k2 is new, and k8's settings and the budget are others than the runs had."""
+    runs = [result("signal", "k8", 0, (1.0, 0, 0), (1.5, 1, 2), (1.5, 3, 4))]
+    found = compared(tiny(tmp_path), runs)
+    text = TINY.replace("search.k=8", "search.k=9").replace("evaluations: 8", "seconds: 120")
+    table = {"tiny": tiny(tmp_path, text + "  cores: 2\n")}
+    made = page(table, {"tiny": found})
+    assert "8 evaluations, failed ones counted each on 1 core." in made
+    assert "| k8 | `model=mutation` `search.k=8` |" in made and "search.k=4" not in made
+    planned = page(table, {})
+    assert "120 wall seconds each on 2 cores." in planned and "`search.k=9`" in planned
 
 
 def test_tests_over_all_problems_are_exact_and_corrected(tmp_path: Path) -> None:
@@ -206,7 +268,7 @@ def test_a_median_interval_has_the_confidence_that_it_says() -> None:
 
 
 def test_holm_multiplies_the_smallest_most_and_never_turns_an_order_round() -> None:
-    # Four tests: 0.01 * 4, then 0.02 * 3, then 0.04 * 2, then 0.03 -> after it, so 0.08 too.
+    # Four tests: 0.01 * 4, then 0.02 * 3, then 0.04 * 2, then 0.05 -> after it, so 0.08 too.
     corrected = holm({"a": 0.04, "b": 0.01, "c": 0.02, "d": 0.05})
     expected = {"b": 0.04, "c": 0.06, "a": 0.08, "d": 0.08}
     assert corrected == pytest.approx(expected)
@@ -252,6 +314,23 @@ def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedPro
     )
     assert done.returncode == code, done.stderr
     return done
+
+
+def test_a_trial_replaces_nothing_that_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = tiny(tmp_path)
+    monkeypatch.chdir(tmp_path)  # the default folder of the results is below it
+    run = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 1, 2), (1.5, 3, 4))
+    for job in (experiment.jobs[0], narrowed(experiment, {**WHOLE, "amount": "9"}).jobs[0]):
+        Kept(tmp_path / "out" / "tiny").add({**run, **job.key})
+    asked = ["name=tiny", "make=false", f"table={tmp_path / 'table.yaml'}", "out=out"]
+    assert main([*asked, "amount=9"]) == 0
+    assert not (tmp_path / "bench").exists()
+    assert main([*asked, "amount=9", "results=own"]) == 0
+    assert json.loads((tmp_path / "own" / "tiny.json").read_text())["budget"] == {"evaluations": 9}
+    assert main(asked) == 0
+    assert (tmp_path / "bench" / "results" / "experiments" / "tiny.json").exists()
 
 
 @pytest.mark.slow
