@@ -81,7 +81,7 @@ def test_a_shipped_pool_holds_what_its_index_names(name: str) -> None:
     assert set(listed_scores(problem)) <= set(programs)
 
 
-def test_the_programs_of_uncertainty_are_six_of_different_scores_above_the_initial() -> None:
+def test_the_programs_of_uncertainty_are_six_and_all_better_than_the_initial() -> None:
     problem = load_problem(shipped()["uncertainty"])
     scores = listed_scores(problem).values()
     assert len(set(scores)) == len(scores) == 6

@@ -21,9 +21,9 @@ uniform choice among the top fifth, of ten at most. A top is never empty. The ru
 Where this differs from its code:
 
 - There (1) is computed only when a program improves, so G never decays while an island stagnates,
-  and the search goes on exploiting. Here it is computed for every evaluated child, with delta
-  = 0 for one that improves nothing or has no score. The initial program and other migrants count, as there,
-  when they are the island's new best.
+  and the search goes on exploiting. Here it is computed for every evaluated child, with
+  delta = 0 for one that improves nothing or has no score. The initial program and other migrants
+  count, as there, when they are the island's new best.
 - To explore is to choose by novelty. There that is the mean distance to the five nearest in an
   archive of 20, by tokens and structure. An island here has no bound, so the distances between all
   its programs would be too many. A program's novelty is the share of the others that lack a line

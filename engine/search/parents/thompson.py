@@ -24,7 +24,8 @@ descendants; a child's tree, those of the child and all its descendants.
 Where this differs from it:
 
 - The prior expects rewards from 0 to 1. So a reward is the score's share of the span from the
-  worst to the best that is known now (``scores.scaled``), and 0 for an evaluated child without a score.
+  worst to the best that is known now (``scores.scaled``), and 0 for an evaluated child without a
+  score.
 - There is no program at its root, and to widen there is to write one from nothing. Here the roots
   are the island's migrants, the initial program among them, and the walk begins by choosing one.
 - Programs that are no candidates are walked through but not changed.
