@@ -42,8 +42,8 @@ def milliseconds(seconds: Sequence[float]) -> dict[str, Any]:
 def paired(differences: Sequence[float]) -> dict[str, Any]:
     """Return the mean of paired differences, its 95 % t interval and Wilcoxon's test.
 
-    Its p-value is exact for up to 50 pairs, up to 13 where some are tied or zero; otherwise it is
-    that of the normal approximation.
+    The test's p-value is exact for up to 50 pairs, or up to 13 where differences are 0 or tied, and
+    asymptotic for more.
     """
     values = np.array(differences)
     mean, error = float(values.mean()), float(stats.sem(values))

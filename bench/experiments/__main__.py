@@ -11,7 +11,9 @@ that was cut off is. So an experiment may be stopped, and started again with the
 Then ``results`` gets NAME.json, of all runs that there are of the experiment: see
 ``bench.experiments.comparison``. ``python -m bench.experiments.page`` makes ``docs/experiments.md``
 of those. NAME.jsonl beside it has the runs' lines: as ``out``/NAME/results.jsonl they let another
-machine go on where this one stopped.
+machine go on where this one stopped. With ``amount``, ``model`` or ``cores`` it is another
+experiment than the table's, whose results must not take their place: nothing is written then,
+unless ``results`` is given.
 
 Usage: python -m bench.experiments name=k[,stale,...] [out=runs/experiments] [problems=...]
        [arms=...] [seeds=0,1,...] [model=smollm2] [amount=N] [cores=N]
@@ -21,8 +23,7 @@ cores=N      for each run, in place of the table's
 at_once=N    runs at a time; as many as there are cores for
 model=NAME   in place of the embedded one: a preset, a folder or a hub id
 amount=N     of the budget, in place of the table's
-results=     write nothing. So it is where amount, model or cores is given and no results: a trial
-             does not replace what is published
+results=     write nothing
 make=false   only compare what there is
 The last line printed is JSON: how many runs there are of each experiment, and the runs that failed.
 """
@@ -68,13 +69,15 @@ DEFAULTS = {
     "make": "true",
     "table": str(TABLE),
 }
+_OWN = ("amount", "model", "cores")  # options that make another experiment than the table's
 
 
 def run(whole: Experiment, options: dict[str, str]) -> dict[str, Any]:
     """Make the runs that an experiment lacks; return how it stands.
 
     Raises:
-        UserError: an option names what the experiment has not, or an override is wrong.
+        UserError: an option names what the experiment has not, an override is wrong, or there are
+            fewer cores than a run needs.
     """
     experiment = narrowed(whole, options)
     kept = Kept(Path(options["out"]).resolve() / experiment.name)
@@ -123,9 +126,8 @@ def write(experiment: Experiment, results: Sequence[Result], *, folder: Path) ->
 def main(arguments: list[str]) -> int:
     """Run and compare; return the exit code."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    is_named = any(each.startswith("results=") for each in arguments)
-    if not is_named and any(options[key] for key in ("amount", "model", "cores")):
-        options["results"] = ""  # a trial, which is not what the table asks for
+    if any(options[key] for key in _OWN):
+        options = read_options(arguments, {**DEFAULTS, "results": ""}, usage=__doc__ or "")
     table = read_table(Path(options["table"]))
     if not options["name"]:
         raise UserError(f"give name=NAME, one or several of {', '.join(table)}")

@@ -1,16 +1,18 @@
 """The arms of an experiment beside each other: medians, intervals, paired tests.
 
 Scores are compared at equal seconds, at equal candidates, and at the budget's equal amounts: each
-run's best score after as much as the run of the problem that used least of it. A run that stopped
-since it had reached its target keeps its score from there on.
+run's best score after as much as the run of the problem that used least of it. A run that ended at
+the score that it was to stop at keeps that score from there on.
 
 A gain is an arm's score minus the baseline's of the same problem and seed, above 0 for better, in
 shares of the way from the problem's initial score to its target. Of the gains on one problem there
 are the mean with its 95 % t interval and Wilcoxon's signed-rank test; over all problems the mean
 over problems with a bootstrap interval that draws seeds anew within each problem, Wilcoxon's test
 over all pairs, and the exact sign-flip test that takes each problem's mean gain as one value: the
-first asks about these problems, the second about others like them. P-values are corrected after
-Holm for the number of arms, on each problem and over all. Five seeds can't give less than 0.0625.
+first asks about these problems, the second about others like them. Where a problem has only one
+pair there is no bootstrap interval, because drawing one pair anew gives the same pair. P-values are
+corrected after Holm for the number of arms, on each problem and over all. Five seeds can't give
+less than 0.0625.
 """
 
 from __future__ import annotations
@@ -67,36 +69,43 @@ def compared(experiment: Experiment, results: Sequence[Result]) -> dict[str, Any
         "budget": {experiment.budget: experiment.amount},
         "cores": experiment.cores,
         "baseline": experiment.baseline,
-        "arms": {arm: list(own) for arm, own in experiment.arms.items()},
+        "arms": {
+            arm: list(own)
+            for arm, own in experiment.arms.items()
+            if any(each["arm"] == arm for each in results)
+        },
         "commits": sorted({each["commit"] for each in results}),
-        "machines": [dict(each) for each in {tuple(run["machine"].items()) for run in results}],
+        "machines": [
+            dict(each) for each in sorted({tuple(run["machine"].items()) for run in results})
+        ],
         "problems": problems,
         "over_problems": over,
     }
 
 
-def stops_at(run: Result) -> float | None:
-    """Return the score that ends a run; None where it goes on whatever it finds.
+def has_stopped(run: Result) -> bool:
+    """Return whether a run ended because its score was good enough, maybe before its budget did.
 
-    Lines written before they had the key have it in their overrides alone.
+    Lines of earlier versions don't have ``stops_at``; no score ended the runs that are kept.
     """
-    if "stops_at" in run:
-        own: float | None = run["stops_at"]
-        return own
-    name, values = "budget.target=", run.get("overrides", ())
-    found = [each.removeprefix(name) for each in values if each.startswith(name)]
-    return float(found[-1]) if found else None
+    return _is_at(run.get("stops_at"), run)
 
 
 def has_reached(run: Result) -> bool:
-    """Return whether a run got to the score that ends it, so that others may have used more."""
-    target, better = stops_at(run), Direction(run["direction"]).better
-    return target is not None and not better(target, than=run["best_score"])
+    """Return whether a run got as far as the score that it stops at, or else the target."""
+    stops_at = run.get("stops_at")
+    return _is_at(run["target"] if stops_at is None else stops_at, run)
+
+
+def _is_at(score: float | None, run: Result) -> bool:
+    """Return whether a run's best is as good as a score; there may be none."""
+    better = Direction(run["direction"]).better
+    return score is not None and not better(score, than=run["best_score"])
 
 
 def level(runs: Sequence[Result], axis: str) -> float:
-    """Return how much of something all runs have used that did not stop at their target."""
-    went_on = [each for each in runs if not has_reached(each)] or runs
+    """Return how much of something all runs have used that no good score ended."""
+    went_on = [each for each in runs if not has_stopped(each)] or runs
     return min(used(each, axis) for each in went_on)
 
 
@@ -106,7 +115,7 @@ def used(run: Result, axis: str) -> float:
     Of wall seconds, where they were its budget, that is all: its last event came earlier where it
     waited for a long evaluation until its end.
     """
-    has_all = axis == run["budget"] == "seconds" and not has_reached(run)
+    has_all = axis == run["budget"] == "seconds" and not has_stopped(run)
     amount: float = run["amount" if has_all else axis]
     return amount
 
@@ -264,7 +273,7 @@ def _over(gains: Gains) -> dict[str, Any]:
 def _interval(groups: Sequence[Sequence[float]]) -> list[float] | None:
     """Return the 95 % percentile bootstrap interval of the mean of the groups' means.
 
-    None where a group has one value: drawn anew it is always the same, and looks certain.
+    None where a group has one value, which can only be drawn again: it would seem to be certain.
     """
     if any(len(group) < 2 for group in groups):
         return None

@@ -29,11 +29,11 @@ def core_groups(cores: Sequence[int], *, each: int) -> list[list[int]]:
     """Return the cores in groups of ``each``, as many as there can be.
 
     Raises:
-        UserError: there are fewer than one group has.
+        UserError: there is none. On fewer cores than it is said to have, a run would do less.
     """
-    if each > len(cores):
-        raise UserError(f"a run has to have {each} cores, and this process has {len(cores)}")
     count = len(cores) // each
+    if not count:
+        raise UserError(f"a run needs {each} cores, and this process has {len(cores)}")
     return [list(cores[number * each : (number + 1) * each]) for number in range(count)]
 
 
@@ -48,42 +48,42 @@ def make(jobs: Sequence[Job], *, out: Path, cores: Sequence[int], made: Made) ->
             there are no figures.
 
     Raises:
-        UserError: an override of one is wrong, or there are fewer cores than a run needs.
-        Exception: what ``made`` raised, or what kept a process from starting; no run goes on then.
+        UserError: an override of one is wrong, or a run needs more cores.
+        Exception: what ``made`` raised, or the start of a process; it has ended all lanes.
     """
     # Here and not in the threads: Hydra, which resolves them, is one for the whole process.
     queue = [(job, job.settings(out)) for job in jobs]
     lock, stopped = threading.Lock(), threading.Event()
-    raised: list[Exception] = []
+    each = jobs[0].cores if jobs else 1
+    lanes = [Lane(out=out, cores=group) for group in core_groups(sorted(cores), each=each)]
+    errors: list[Exception] = []
 
-    def work(lane: Lane) -> None:
-        try:
-            take(lane)
-        except Exception as error:
-            raised.append(error)
-            end()
-
-    def end() -> None:
+    def stop() -> None:
         stopped.set()
-        queue.clear()
         for lane in lanes:
             lane.end()
 
     def take(lane: Lane) -> None:
         while True:
             with lock:
-                if not queue:
-                    break
+                if stopped.is_set() or not queue:
+                    return
                 job, settings = queue.pop(0)
             answer = lane.made(job, settings)
             with lock:
-                if stopped.is_set():
+                if stopped.is_set():  # so this is no answer but the end of its process
                     return
                 made(job, answer)
-        lane.close()
 
-    each = jobs[0].cores if jobs else 1
-    lanes = [Lane(out=out, cores=group) for group in core_groups(sorted(cores), each=each)]
+    def work(lane: Lane) -> None:
+        try:
+            take(lane)
+        except Exception as error:  # raised again below: a thread would only print it
+            errors.append(error)
+            stop()
+        finally:
+            lane.close()
+
     threads = [threading.Thread(target=work, args=[lane]) for lane in lanes]
     try:
         for thread in threads:
@@ -91,9 +91,9 @@ def make(jobs: Sequence[Job], *, out: Path, cores: Sequence[int], made: Made) ->
         for thread in threads:
             thread.join()
     finally:
-        end()
-    if raised:
-        raise raised[0]  # later ones are of lanes that the first one ended
+        stop()
+    if errors:
+        raise errors[0]
 
 
 class Lane:
@@ -102,9 +102,9 @@ class Lane:
     def __init__(self, *, out: Path, cores: Sequence[int]) -> None:
         """Begin without a process."""
         self._out, self._cores = out, cores
+        self._lock, self._has_ended = threading.Lock(), False
         self._process: subprocess.Popen[str] | None = None
         self._loaded: str | None = None  # what its runs share; None for nothing yet
-        self._is_over = False
 
     def made(self, job: Job, settings: RunSettings) -> Result:
         """Have a run made; return its figures, or the ``error`` that kept it from them."""
@@ -113,6 +113,8 @@ class Lane:
         if wanted is None or (asks and self._loaded not in (None, wanted)):
             self.close()
         process = self._process or self._start()
+        if process is None:
+            return {"error": "it was ended before its run began"}
         if asks:
             self._loaded = wanted
         assert process.stdin is not None
@@ -127,20 +129,24 @@ class Lane:
         result: Result = {"error": f"its process ended with {process.returncode}"}
         return json.loads(answer) if answer else result
 
-    def _start(self) -> subprocess.Popen[str]:
-        reading, writing = os.pipe()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bench.experiments.lane", str(self._out), str(writing)],
-            stdin=subprocess.PIPE,
-            pass_fds=[writing],
-            text=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, self._cores),
-        )
-        os.close(writing)
-        self._process, self._answers, self._loaded = process, os.fdopen(reading), None
-        if self._is_over:  # ended by another thread, before there was a process to end
-            process.terminate()
-        return process
+    def _start(self) -> subprocess.Popen[str] | None:
+        """Start the process; None after the lane's end, which would not see it any more."""
+        with self._lock:
+            if self._has_ended:
+                return None
+            reading, writing = os.pipe()
+            self._answers, self._loaded = os.fdopen(reading), None
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "bench.experiments.lane", str(self._out), str(writing)],
+                    stdin=subprocess.PIPE,
+                    pass_fds=[writing],
+                    text=True,
+                    preexec_fn=lambda: os.sched_setaffinity(0, self._cores),
+                )
+            finally:
+                os.close(writing)
+            return self._process
 
     def close(self) -> None:
         """Let the process end, which is at no run; idempotent."""
@@ -152,8 +158,8 @@ class Lane:
             process.wait()
 
     def end(self) -> None:
-        """End the process, and the run that it is at, from another thread; idempotent."""
-        self._is_over = True
-        process = self._process
+        """End the process and the run that it is at, for good; from any thread, idempotent."""
+        with self._lock:
+            self._has_ended, process = True, self._process
         if process is not None and process.poll() is None:
             process.terminate()

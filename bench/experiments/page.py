@@ -1,8 +1,9 @@
 """Writes docs/experiments.md: what is asked, by which runs, and what was found.
 
-Questions and answers are those of ``table.yaml``; figures, budget, cores and arms those of the JSON
-that ``python -m bench.experiments`` leaves. An experiment without is said not to have been run, and
-has the table's.
+Questions, arms and answers are those of ``table.yaml``, figures those of the JSON that
+``python -m bench.experiments`` leaves. So are the budget, the cores and the arms where there are
+any, for the table may have changed since the runs. An experiment without is said not to have been
+run.
 
 Usage: python -m bench.experiments.page [results=bench/results/experiments] [to=docs]
        [table=bench/experiments/table.yaml]
@@ -46,16 +47,17 @@ def page(table: Mapping[str, Experiment], results: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _section(experiment: Experiment, found: Mapping[str, Any] | None) -> Iterator[str]:
+def _section(declared: Experiment, found: Mapping[str, Any] | None) -> Iterator[str]:
+    experiment = declared if found is None else _as_run(declared, found)
     yield f"## {experiment.name}\n"
     yield f"{' '.join(experiment.question.split())} Asked by {experiment.source}.\n"
-    experiment = experiment if found is None else _as_run(experiment, found)
     unit = _UNITS[experiment.budget]
     cores = "core" if experiment.cores == 1 else "cores"
     yield (
-        f"`python -m bench.experiments name={experiment.name}`: {len(experiment.problems)} "
-        f"problems, {len(experiment.seeds)} seeds, {experiment.amount:g} {unit} each on "
-        f"{experiment.cores} {cores}.\n"
+        f"`python -m bench.experiments name={experiment.name}`: "
+        f"{_part(len(experiment.problems), of=len(declared.problems))} problems, "
+        f"{_part(len(experiment.seeds), of=len(declared.seeds))} seeds, "
+        f"{experiment.amount:g} {unit} each on {experiment.cores} {cores}.\n"
     )
     yield from _rows(
         ["arm", "settings"],
@@ -69,7 +71,7 @@ def _section(experiment: Experiment, found: Mapping[str, Any] | None) -> Iterato
         return
     answer = " ".join(experiment.answer.split())
     yield f"**{answer}**\n" if answer else "**Run, and not yet put in words.**\n"
-    yield from _over(experiment, found)
+    yield from _over(found)
     if len(experiment.arms) == 1:
         yield from _reached(found)
     for problem, each in found["problems"].items():
@@ -84,20 +86,27 @@ def _section(experiment: Experiment, found: Mapping[str, Any] | None) -> Iterato
 
 
 def _as_run(experiment: Experiment, found: Mapping[str, Any]) -> Experiment:
-    """Return an experiment with what its runs had, which the table may have changed since."""
+    """Return an experiment as its runs were made, with only the arms that have some."""
     ((budget, amount),) = found["budget"].items()
-    ran = {arm for each in found["problems"].values() for arm in each["arms"]}
+    arms = {arm for each in found["problems"].values() for arm in each["arms"]}
     return replace(
         experiment,
+        baseline=found["baseline"],
+        # Older results also hold settings of arms without runs.
+        arms={arm: tuple(own) for arm, own in found["arms"].items() if arm in arms},
+        problems={problem: experiment.problems.get(problem, ()) for problem in found["problems"]},
+        seeds=tuple(sorted({run["seed"] for run in found["runs"]})),
         budget=budget,
         amount=amount,
         cores=found["cores"],
-        baseline=found["baseline"],
-        arms={arm: tuple(own) for arm, own in found["arms"].items() if arm in ran},
     )
 
 
-def _over(experiment: Experiment, found: Mapping[str, Any]) -> Iterator[str]:
+def _part(count: int, *, of: int) -> str:
+    return f"{count} of {of}" if count < of else str(count)
+
+
+def _over(found: Mapping[str, Any]) -> Iterator[str]:
     """Tell the gains over all problems; with one problem there is nothing to tell."""
     if len(found["problems"]) < 2:
         return

@@ -45,11 +45,12 @@ def figures(record: RunRecord) -> Result:
     ``curve`` has the score of each new best program with what had been used by then: wall
     ``seconds``, evaluated ``candidates``, generated ``tokens``, and ``evaluations``
     (`is_evaluation`); the first of them is the initial program. ``best_known`` is the best
-    published score that compares. ``target`` is the problem's, ``stops_at`` the score that ends the
-    run, None where none does. ``improving`` counts the children that are better than their
-    parent, ``by_k`` children and improving ones by their call's K. ``fills`` are programs made
-    without a model, by their makers: none of the counts has them, but scores do. Of evaluators,
-    ``idle_share`` is the mean over all of them; one that runs a fill is not idle.
+    published score that compares, ``target`` the problem's, and ``stops_at`` the score at which the
+    run would have ended before its budget did; None if no score ends it. ``improving`` counts the
+    children that are better than their parent, ``by_k`` children and improving ones by their call's
+    K. ``fills`` are programs made without a model, by their makers: none of the counts has them,
+    but scores do. Of evaluators, ``idle_share`` is the mean over all of them; one that runs a fill
+    is not idle.
     """
     folder = record.folder
     assert folder is not None

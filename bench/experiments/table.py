@@ -181,10 +181,11 @@ def _experiment(name: str, found: Mapping[str, Any]) -> Experiment:
 def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
     """Return an experiment with only the problems, arms and seeds that a command line names.
 
-    An arm that names a model keeps it.
+    An arm that names a model keeps it. No other seeds than the table's: their runs would be in no
+    result, which has those of the whole table.
 
     Raises:
-        UserError: it has none of that name, or a number is none that it can have.
+        UserError: it has none of that name, or a number is none that makes sense.
     """
     changed: dict[str, Any] = {}
     for key in ("problems", "arms"):
@@ -195,12 +196,15 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
         changed[key] = {each: known[each] for each in names}
     if options["seeds"]:
         try:
-            changed["seeds"] = tuple(int(seed) for seed in options["seeds"].split(","))
+            seeds = tuple(int(seed) for seed in options["seeds"].split(","))
         except ValueError as error:
             raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
-        if unasked := [seed for seed in changed["seeds"] if seed not in experiment.seeds]:
+        if others := [seed for seed in seeds if seed not in experiment.seeds]:
             known_seeds = ", ".join(map(str, experiment.seeds))
-            raise UserError(f"seeds={unasked[0]} is none of {known_seeds}")
+            raise UserError(
+                f"seeds={others[0]} is none of {known_seeds}, which {experiment.name} has"
+            )
+        changed["seeds"] = seeds
     if options["model"]:
         asked = model_arguments(options)
         changed["arms"] = {

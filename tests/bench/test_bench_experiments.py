@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ tiny:
   question: Does it run?
   source: a test
   baseline: k4
-  shared: [model=mutation]
+  shared: [model=mutation, budget.target=5]
   arms:
     k4: [search.k=4]
     k8: [search.k=8]
@@ -58,7 +58,7 @@ def result(problem: str, arm: str, seed: int, *curve: tuple[float, float, int]) 
     ]
     return {
         **{"problem": problem, "arm": arm, "seed": seed, "direction": "maximise"},
-        **{"initial_score": curve[0][0], "target": 2.0, "best_known": None},
+        **{"initial_score": curve[0][0], "target": 2.0, "stops_at": None, "best_known": None},
         **{"best_score": max(score for score, *_ in curve), "curve": points[:-1]},
         **{key: points[-1][key] for key in ("seconds", "candidates", "evaluations")},
         **{"valid": 4, "children": 20, "improving": 2, "by_k": {"4": [20, 2]}},
@@ -99,9 +99,9 @@ def test_jobs_take_arms_in_turns_and_names_tell_them_apart(tmp_path: Path) -> No
         ({"arms": "k4,nope"}, "arms=nope is none of k4, k8"),
         ({"problems": "tour"}, "problems=tour is none of signal, other"),
         ({"seeds": "1,x"}, "seeds=1,x are no whole numbers"),
-        ({"seeds": "0,5"}, "seeds=5 is none of 0"),
-        ({"cores": "0.5"}, "cores=0.5 is no whole number"),
+        ({"seeds": "0,1"}, "seeds=1 is none of 0, which tiny has"),
         ({"amount": "0"}, "amount=0 is no number above 0"),
+        ({"cores": "0.5"}, "cores=0.5 is no whole number"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, str], words: str, tmp_path: Path) -> None:
@@ -124,21 +124,8 @@ def test_bad_tables_are_named(tmp_path: Path) -> None:
 def test_cores_are_shared_out_in_whole_groups() -> None:
     assert core_groups([0, 1, 2, 3], each=1) == [[0], [1], [2], [3]]
     assert core_groups([0, 1, 2], each=2) == [[0, 1]]
-    with pytest.raises(UserError, match="a run has to have 2 cores, and this process has 1"):
+    with pytest.raises(UserError, match="a run needs 2 cores, and this process has 1"):
         core_groups([3], each=2)
-
-
-def test_an_error_in_a_lane_ends_the_others_and_is_raised(tmp_path: Path) -> None:
-    """The tiny runs of the second lane would last for hours."""
-    jobs = tiny(tmp_path, TINY.replace("evaluations: 8", "candidates: 900000")).jobs[:2]
-    first = replace(jobs[0], amount=1)
-
-    def full(job: Job, answer: Result) -> None:
-        raise OSError("no space left")
-
-    cores = sorted(os.sched_getaffinity(0))
-    with pytest.raises(OSError, match="no space left"):
-        make([first, jobs[1]], out=tmp_path, cores=cores, made=full)
 
 
 def test_scores_are_compared_at_equal_seconds_and_at_equal_candidates(tmp_path: Path) -> None:
@@ -177,59 +164,64 @@ def test_a_run_that_waits_for_an_evaluation_until_its_end_counts_to_its_end(tmp_
     assert found["arms"]["k4"]["candidates_per_hour"] == pytest.approx(4 / (10 / 3600))
 
 
-def test_a_run_that_stopped_at_its_target_keeps_its_score(tmp_path: Path) -> None:
-    short = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 1, 2)) | {"stops_at": 2.0}
+def test_a_run_that_stopped_at_a_score_keeps_it(tmp_path: Path) -> None:
+    ends = {"target": 2.5, "stops_at": 2.0}
+    short = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 1, 2)) | ends
     long = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 9, 30), (1.5, 10, 40))
     found = compared(tiny(tmp_path), [short, long])["problems"]["signal"]
     assert found["equal"] == {"evaluations": 40, "seconds": 10, "candidates": 40}
     assert found["arms"]["k8"]["score"]["candidates"]["median"] == 2.0
     assert (found["arms"]["k8"]["reached"], found["arms"]["k4"]["reached"]) == (1, 0)
-    del short["stops_at"]  # as lines were before
-    old = short | {"overrides": ["fill=none", "budget.target=2.0"]}
-    assert compared(tiny(tmp_path), [old, long])["problems"]["signal"] == found
 
 
-def test_a_run_at_the_problems_target_goes_on_where_no_target_ends_it(tmp_path: Path) -> None:
-    """By hand: k8 is slow, and has 20 candidates; so k4 is cut at 20 too, before its best."""
-    slow = result("signal", "k8", 0, (1.0, 0, 0), (2.0, 1, 2), (2.0, 9, 20)) | {"stops_at": None}
-    fast = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 9, 30), (1.5, 9, 40)) | {"stops_at": None}
+def test_a_run_that_went_on_from_its_target_is_compared_as_any_other(tmp_path: Path) -> None:
+    """By hand: the slow run made 4 candidates in all its 10 s, and its last event came after 6."""
     ten = {"budget": "seconds", "amount": 10}
-    found = compared(
-        tiny(tmp_path, TINY.replace("evaluations", "seconds")), [slow | ten, fast | ten]
-    )["problems"]["signal"]
-    assert found["equal"] == {"seconds": 10, "candidates": 20}
-    assert found["arms"]["k4"]["score"]["candidates"]["median"] == 1.0
-    assert (found["arms"]["k8"]["seconds"], found["arms"]["k8"]["reached"]) == (10, 0)
-    # A target of 0 ends a run as any other does.
-    at_0 = slow | {"stops_at": 0.0}
-    one = compared(tiny(tmp_path), [at_0, fast])["problems"]["signal"]
-    assert one["arms"]["k8"]["reached"] == 1
+    slow = result("signal", "k4", 0, (1.0, 0, 0), (2.0, 5, 4), (2.0, 6, 4)) | ten
+    fast = result("signal", "k8", 0, (1.0, 0, 0), (1.8, 8, 9), (1.8, 9.9, 12)) | ten
+    experiment = tiny(tmp_path, TINY.replace("evaluations", "seconds"))
+    found = compared(experiment, [slow, fast])["problems"]["signal"]
+    assert found["equal"] == {"seconds": 10, "candidates": 4}
+    assert found["arms"]["k8"]["score"]["candidates"]["median"] == 1.0
+    assert (found["arms"]["k4"]["seconds"], found["arms"]["k4"]["reached"]) == (10, 1)
+    older = [{key: each[key] for key in each if key != "stops_at"} for each in (slow, fast)]
+    assert compared(experiment, older)["problems"]["signal"] == found
 
 
-def test_with_one_pair_there_is_no_interval_over_problems(tmp_path: Path) -> None:
-    experiment = tiny(tmp_path)
+def test_one_pair_for_a_problem_makes_no_interval(tmp_path: Path) -> None:
+    experiment = tiny(tmp_path, TINY.replace("seeds: 1", "seeds: 2"))
     runs = [
-        result(problem, arm, 0, (1.0, 0, 0), (score, 1, 1), (score, 9, 9))
-        for problem in experiment.problems
-        for arm, score in (("k4", 1.1), ("k8", 1.2))
+        result(problem, arm, seed, (1.0, 0, 0), (score, 1, 1), (score, 9, 9))
+        for problem, seeds in (("signal", (0, 1)), ("other", (0,)))
+        for seed in seeds
+        for arm, score in (("k4", 1.1), ("k8", 1.3 + 0.1 * seed))
     ]
-    found = compared(experiment, runs)
-    test = found["over_problems"]["seconds"]["k8"]
-    assert test["interval_95"] is None and test["mean"] == pytest.approx(0.1)
-    assert "| seconds | k8 | +10.0% (-) |" in page({"tiny": experiment}, {"tiny": found})
+    found = {**compared(experiment, runs), "runs": runs}
+    over = found["over_problems"]["seconds"]["k8"]
+    assert over["mean"] == pytest.approx(0.225) and over["interval_95"] is None
+    assert "| seconds | k8 | +22.5% (-) | 3 : 0 of 3 |" in page(
+        {"tiny": experiment}, {"tiny": found}
+    )
 
 
-def test_the_page_tells_what_was_run_whatever_the_table_says_now(tmp_path: Path) -> None:
-    """The table's arm k2 is new, and k8's settings and the budget are others than the runs had."""
-    runs = [result("signal", "k8", 0, (1.0, 0, 0), (1.5, 1, 2), (1.5, 3, 4))]
-    found = compared(tiny(tmp_path), runs)
-    text = TINY.replace("search.k=8", "search.k=9").replace("evaluations: 8", "seconds: 120")
-    table = {"tiny": tiny(tmp_path, text + "  cores: 2\n")}
-    made = page(table, {"tiny": found})
-    assert "8 evaluations, failed ones counted each on 1 core." in made
-    assert "| k8 | `model=mutation` `search.k=8` |" in made and "search.k=4" not in made
-    planned = page(table, {})
-    assert "120 wall seconds each on 2 cores." in planned and "`search.k=9`" in planned
+def test_the_page_says_what_was_run_and_not_what_the_table_has(tmp_path: Path) -> None:
+    experiment = tiny(tmp_path, TINY.replace("seeds: 1", "seeds: 3"))
+    assert "2 problems, 3 seeds, 8 evaluations, failed ones counted each on 1 core." in page(
+        {"tiny": experiment}, {}
+    )
+    ran = narrowed(experiment, {**WHOLE, "amount": "9", "cores": "2"})
+    runs = [result("signal", "k4", seed, (1.0, 0, 0), (1.1, 9, 9)) for seed in (0, 2)]
+    found = {**compared(ran, runs), "runs": runs}
+    assert found["arms"].keys() == {"k4"}
+    # The results of an earlier version have all of the table's arms.
+    found["arms"]["k8"] = []
+    made = page({"tiny": experiment}, {"tiny": found})
+    assert (
+        "1 of 2 problems, 2 of 3 seeds, 9 evaluations, failed ones counted each on 2 cores" in made
+    )
+    assert (
+        "| **k4** | `model=mutation` `budget.target=5` `search.k=4` |" in made and "k8" not in made
+    )
 
 
 def test_tests_over_all_problems_are_exact_and_corrected(tmp_path: Path) -> None:
@@ -297,6 +289,67 @@ def test_the_page_is_that_of_the_table_and_the_results() -> None:
     assert TABLE.name in made
 
 
+@pytest.mark.parametrize("option", ["amount=9", "cores=2", "model=smollm2"])
+def test_another_experiment_than_the_tables_is_written_only_where_asked(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TINY.replace("  shared: [model=mutation, budget.target=5]\n", "")
+    key, value = option.split("=")
+    for experiment in (
+        tiny(tmp_path, text),
+        narrowed(tiny(tmp_path, text), {**WHOLE, key: value}),
+    ):
+        kept = Kept(tmp_path / "out" / "tiny")
+        for job in experiment.jobs[:2]:
+            kept.add(result(job.problem, job.arm, 0, (1.0, 0, 0), (1.1, 9, 9)) | job.key)
+    monkeypatch.chdir(tmp_path)
+    common = ["name=tiny", "make=false", "table=table.yaml", "out=out"]
+    published = tmp_path / "bench" / "results" / "experiments"
+    assert main([*common, option]) == 0
+    assert not published.exists()
+    assert main([*common, option, "results=asked"]) == 0
+    asked = json.loads((tmp_path / "asked" / "tiny.json").read_text())
+    assert main([*common, "results="]) == 0
+    assert not published.exists()
+    assert main(common) == 0
+    found = json.loads((published / "tiny.json").read_text())
+    assert found["budget"] == {"evaluations": 8} and found["cores"] == 1
+    differs = {key for key in ("budget", "cores", "arms") if asked[key] != found[key]}
+    assert differs == {{"amount": "budget", "model": "arms"}.get(key, key)}
+
+
+def lanes_of(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have lanes start a shell script, which reads jobs and may answer by ``answer``."""
+    program = folder / "program"
+    program.write_text(
+        f'#!/bin/sh\nanswer() {{ echo "$1" > "/proc/self/fd/$pipe"; }}\npipe=$4\n{script}'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+
+
+def test_an_error_beside_a_run_ends_all_runs_and_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (core, *_) = os.sched_getaffinity(0)
+    jobs = tiny(tmp_path).jobs
+    answers = 'case "$job" in *search.k=4*) answer {} ;; *) exec sleep 100 ;; esac'
+    lanes_of(f"while read -r job; do {answers}; done\n", tmp_path, monkeypatch)
+    asked: list[str] = []
+
+    def full(job: Job, _: Result) -> None:
+        asked.append(job.arm)
+        raise OSError("no space left")
+
+    began = time.monotonic()
+    with pytest.raises(OSError, match="no space left"):
+        make(jobs, out=tmp_path, cores=[core, core], made=full)
+    assert asked == ["k4"] and time.monotonic() - began < 50
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError):
+        make(jobs, out=tmp_path, cores=[core], made=full)
+
+
 def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run the command on the tiny table."""
     tiny(folder)
@@ -316,23 +369,6 @@ def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedPro
     return done
 
 
-def test_a_trial_replaces_nothing_that_is_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment = tiny(tmp_path)
-    monkeypatch.chdir(tmp_path)  # the default folder of the results is below it
-    run = result("signal", "k4", 0, (1.0, 0, 0), (1.5, 1, 2), (1.5, 3, 4))
-    for job in (experiment.jobs[0], narrowed(experiment, {**WHOLE, "amount": "9"}).jobs[0]):
-        Kept(tmp_path / "out" / "tiny").add({**run, **job.key})
-    asked = ["name=tiny", "make=false", f"table={tmp_path / 'table.yaml'}", "out=out"]
-    assert main([*asked, "amount=9"]) == 0
-    assert not (tmp_path / "bench").exists()
-    assert main([*asked, "amount=9", "results=own"]) == 0
-    assert json.loads((tmp_path / "own" / "tiny.json").read_text())["budget"] == {"evaluations": 9}
-    assert main(asked) == 0
-    assert (tmp_path / "bench" / "results" / "experiments" / "tiny.json").exists()
-
-
 @pytest.mark.slow
 def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> None:
     run(tmp_path, "arms=k4", "problems=signal")
@@ -349,6 +385,7 @@ def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> N
     assert json.loads(said.splitlines()[-1]) == {"tiny": {"runs": 2, "of": 2, "failed": []}}
     for line, k in zip(lines, (4, 8), strict=True):
         kept: dict[str, Any] = json.loads(line)
+        assert (kept["target"], kept["stops_at"]) == (0.8, 5)
         assert kept["evaluations"] >= 8 and kept["by_k"].keys() == {str(k)}
         scores = [point["score"] for point in kept["curve"]]
         assert scores == sorted(scores) and scores[0] == kept["initial_score"]
