@@ -22,9 +22,10 @@ from engine.settings import FillSettings
 
 _AHEAD_FIRST = 16
 """Fills for each evaluator that are under way. Their verdicts wake nobody: the loop takes them when
-it has something else to do, and a few times a second. When it finds the evaluators idle by then,
+it has something else to do, and a few times a second. When it finds an evaluator idle by then,
 twice as many go ahead from there on, up to `MOST_AHEAD`: programs of a millisecond need hundreds,
-slow ones few."""
+slow ones few. One is enough: that of the model's core may be at one program while the model
+decodes."""
 _OFTEN = 1.0  # seconds between two looks; after a pause nobody can say when they became idle
 _log = logging.getLogger("brood")
 
@@ -82,7 +83,7 @@ class Filler:
                 )
         self._fits = fits
         self._history, self._search = history, search
-        self._evaluators = evaluators.pool
+        self._evaluators, self._workers = evaluators.pool, evaluators.workers
         self._ahead, self._most_ahead = (
             each * evaluators.workers for each in (_AHEAD_FIRST, MOST_AHEAD)
         )
@@ -147,7 +148,8 @@ class Filler:
             if idea is None:
                 verdicts.append((name, evaluation))
         before, self._looked = self._looked, time.monotonic()
-        if were_out and not self._out and self._looked - before < _OFTEN:
+        is_idle = len(self._out) + len(self._looks) < self._workers
+        if were_out and is_idle and self._looked - before < _OFTEN:
             self._ahead = min(2 * self._ahead, self._most_ahead)
         return verdicts
 

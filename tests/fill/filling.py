@@ -195,10 +195,10 @@ class Filling:
 
 
 @contextmanager
-def open_evaluators() -> Iterator[IdleEvaluators]:
-    """Start one evaluator that gives way to nobody: other tests may leave no core idle."""
+def open_evaluators(workers: int = 1) -> Iterator[IdleEvaluators]:
+    """Start evaluators that give way to nobody: other tests may leave no core idle."""
     watched = problem()
     assert watched.improvement is not None
     solutions = Solutions(watched.improvement, most=1024)
-    with EvaluatorPool(problem=solutions.watched(watched), workers=1) as pool:
-        yield IdleEvaluators(pool=pool, workers=1, solutions=solutions)
+    with EvaluatorPool(problem=solutions.watched(watched), workers=workers) as pool:
+        yield IdleEvaluators(pool=pool, workers=workers, solutions=solutions)

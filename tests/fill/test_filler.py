@@ -98,6 +98,36 @@ def test_fills_are_recorded_in_the_order_in_which_they_were_asked_for(
     assert max(map(len, samples.values())) > 10
 
 
+SLOW = START.replace("    return improve", "    time.sleep(8)\n    return improve")
+SLOW = f"import time\n{SLOW}"
+
+
+class FirstIsSlow(ThreadPoolExecutor):
+    """Makes a program that sleeps of the first one that is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._asked = 0
+
+    def submit(self, made: Any, /, *given: Any, **named: Any) -> Future[Any]:
+        self._asked += 1
+        if self._asked > 1:
+            return super().submit(made, *given, **named)
+        return super().submit(read, SLOW)
+
+
+def test_more_go_ahead_while_one_evaluator_is_at_a_slow_program() -> None:
+    """The one on the model's core hardly moves while the model decodes."""
+    with open_evaluators(workers=2) as evaluators:
+        run = Filling(evaluators, settings("mutation"), syntax=FirstIsSlow())
+        slow, most = run.until_out(), 0
+        while not slow <= set(run.state.history.verdicts) and most <= 32:
+            run.turn()
+            most = max(most, evaluators.pool.in_flight)
+            time.sleep(0.2)  # the loop, when nothing rings its bell
+        assert most > 32  # 16 for each evaluator to begin with
+
+
 def test_makers_have_equal_shares_of_the_evaluators_time(evaluators: IdleEvaluators) -> None:
     """One maker may have one program out at a time; the other ones' wait behind it, not before."""
     slow = START.replace("    rng =", "    time.sleep(0.05)\n    rng =", 1)
