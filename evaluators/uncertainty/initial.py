@@ -6,8 +6,7 @@ from scipy.optimize import minimize
 
 def run_uncertainty():
     """Start with two free coefficients."""
-    n = 2
-    return improve(np.array([1.0] + [0.0] * (n - 1)), effort=1, seed=0)
+    return improve(np.array([1.0, 0.0]), effort=1, seed=0)
 
 
 def improve(coefficients, effort, seed):
