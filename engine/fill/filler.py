@@ -26,7 +26,7 @@ it has something else to do, and a few times a second. When it finds an evaluato
 twice as many go ahead from there on, up to `MOST_AHEAD`: programs of a millisecond need hundreds,
 slow ones few. One is enough: that of the model's core may be at one program while the model
 decodes."""
-_OFTEN = 1.0  # seconds between two looks; after a pause nobody can say when they became idle
+_OFTEN = 1.0  # seconds between two looks; after a pause nobody knows when they became idle
 _log = logging.getLogger("brood")
 
 
@@ -97,7 +97,7 @@ class Filler:
         self._out: dict[str, Fill] = {}
         self._known: list[tuple[Idea, Program]] = []
         self._looks: dict[str, Idea] = {}
-        self._looked = time.monotonic()
+        self._taken_at = time.monotonic()
 
     def made(self) -> Iterator[Fill]:
         """Yield the fills that were made since the last time; record each before the next.
@@ -147,9 +147,9 @@ class Filler:
             self._makers[about.maker].tell(about.parent, about.sample, evaluation.score)
             if idea is None:
                 verdicts.append((name, evaluation))
-        before, self._looked = self._looked, time.monotonic()
+        before, self._taken_at = self._taken_at, time.monotonic()
         is_idle = len(self._out) + len(self._looks) < self._workers
-        if were_out and is_idle and self._looked - before < _OFTEN:
+        if were_out and is_idle and self._taken_at - before < _OFTEN:
             self._ahead = min(2 * self._ahead, self._most_ahead)
         return verdicts
 
