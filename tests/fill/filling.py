@@ -162,7 +162,7 @@ class Filling:
 
     def until(self, judged: int) -> None:
         """Take turns until so many fills are judged."""
-        self._turns_until(lambda: self.judged >= judged)
+        self.turns_until(lambda: self.judged >= judged)
 
     def until_out(self) -> set[str]:
         """Take turns until fills are recorded that have no verdict; return them."""
@@ -170,7 +170,7 @@ class Filling:
         def out() -> set[str]:
             return {each.id for each in self.fills} - set(self.state.history.verdicts)
 
-        self._turns_until(lambda: bool(out()))
+        self.turns_until(lambda: bool(out()))
         return out()
 
     def until_quiet(self) -> None:
@@ -184,9 +184,10 @@ class Filling:
             quiet = 0 if is_out else quiet + 1
             return quiet == 100
 
-        self._turns_until(is_quiet)
+        self.turns_until(is_quiet)
 
-    def _turns_until(self, holds: Callable[[], bool]) -> None:
+    def turns_until(self, holds: Callable[[], bool]) -> None:
+        """Take turns until a condition holds."""
         deadline = time.monotonic() + 120
         while not holds():
             assert time.monotonic() < deadline, "the evaluators have stopped"
