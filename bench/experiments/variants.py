@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from engine.core import Gap
 from engine.prompts.infill import Infill
 from engine.syntax.blocks import File
 from engine.syntax.places import Site, SiteKind, find_sites
@@ -28,3 +33,49 @@ class Numbers(Infill):
         SiteKind.GAP: 0.25,
         SiteKind.ASSIGNMENT: 2.5,
     }
+
+
+class Near(Infill):
+    """Keeps up to three digits of a number, so that what is written is near it."""
+
+    def _python_gap(
+        self, file: File, span: tuple[int, int], rng: np.random.Generator
+    ) -> tuple[Gap, str | None]:
+        gap, grammar = super()._python_gap(file, span, rng)
+        kept = int(rng.integers(4))
+        if gap.before or gap.after or gap.whole_lines or not kept:
+            return gap, grammar
+        found = _rest(file.text[gap.start : gap.end], kept)
+        if found is None:
+            return gap, grammar
+        start, end, rest = found
+        return replace(gap, start=gap.start + start, end=gap.start + end), rest
+
+
+_DECIMAL = re.compile(r"(-?)([0-9]+)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+
+
+def _rest(number: str, kept: int) -> tuple[int, int, str] | None:
+    """Return where a number goes on after the first digits that count, where its exponent begins,
+    and a grammar of what may stand between; None where no digit can be kept.
+    """
+    match = _DECIMAL.fullmatch(number)
+    if match is None:
+        return None
+    point, end = match.end(2), match.start(4) if match[4] else len(number)
+    digits = [at for at in range(end) if number[at].isdigit()]
+    first = next((index for index, at in enumerate(digits) if number[at] != "0"), len(digits))
+    digits = digits[first:]
+    if match[3] is None:
+        kept = min(kept, len(digits) - 1)
+    if kept < 1 or not digits:
+        return None
+    start = digits[min(kept, len(digits)) - 1] + 1
+    fraction = "[0-9] [0-9]? [0-9]?"
+    if match[3] is None:
+        rest = " ".join(["[0-9]"] * (end - start))
+    elif start < point:
+        rest = " ".join(["[0-9]"] * (point - start)) + f' "." {fraction}'
+    else:
+        start, rest = max(start, point + 1), fraction
+    return start, end, f'root ::= {rest} "\\n"\n'
