@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.core import Gap
+from engine.core import Block, Gap, Part
 from engine.prompts.infill import Infill
 from engine.syntax.blocks import File
 from engine.syntax.places import Site, SiteKind, find_sites
@@ -33,6 +33,33 @@ class Numbers(Infill):
         SiteKind.GAP: 0.25,
         SiteKind.ASSIGNMENT: 2.5,
     }
+
+
+class Shown(Infill):
+    """Says, in a comment above a place, what stood there."""
+
+    _comment, _at = "", 0
+
+    def _chosen(self, parent: str, rng: np.random.Generator) -> tuple[Gap, str | None]:
+        gap, grammar = super()._chosen(parent, rng)
+        old = " ".join(parent[gap.start : gap.end].split())
+        self._comment = f"{self.form.comment} not {old}\n" if 0 < len(old) <= 80 else ""
+        return gap, grammar
+
+    def block(self, part: Part, text: str, *, shows: tuple[str, ...] = ()) -> Block:
+        """See `Operator.block`."""
+        if part is Part.ASK and not text.endswith("\n"):  # else an earlier part of the request
+            self._at = text.rfind("\n") + 1
+            text = self._with_comment(text)
+        return super().block(part, text, shows=shows)
+
+    def _next_token(self, ask: Block, *, unchanged: str) -> tuple[int, ...]:
+        return super()._next_token(ask, unchanged=self._with_comment(unchanged))
+
+    def _with_comment(self, text: str) -> str:
+        line = text[self._at :]
+        indentation = line[: len(line) - len(line.lstrip(" "))] if self._comment else ""
+        return text[: self._at] + indentation + self._comment + line
 
 
 class Near(Infill):

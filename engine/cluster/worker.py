@@ -6,6 +6,7 @@ and `found` they return at once. A worker knows nothing of the others.
 
 import logging
 import os
+import secrets
 import shutil
 import tempfile
 import threading
@@ -27,11 +28,13 @@ from engine.cluster.outposts.spread import OutpostHandle
 from engine.core import UserError
 from engine.learning import Group
 from engine.parts import read_problem
+from engine.scratch import make_scratch, remove_stale
 from engine.session import log_to_terminal
 from engine.settings import CacheSettings
 from engine.store import RunHistory
 from engine.timeline import TIMELINE
 
+_SCRATCH = "brood-worker-"  # begins the name of a worker's folder for temporary files
 _log = logging.getLogger("brood")
 
 
@@ -90,12 +93,14 @@ class Worker:
             folder: the run's, where it can be reached from here; None to have one of its own.
         """
         log_to_terminal()
-        self._scratch = tempfile.mkdtemp(prefix="brood-worker-")
-        self._folder = Path(folder) if folder is not None else Path(self._scratch) / name
-        path = Path(self._scratch) / "settings.yaml"
+        temporary = Path(tempfile.gettempdir())
+        remove_stale(temporary, _SCRATCH)  # of workers that were killed
+        self._scratch, self._lock = make_scratch(temporary, f"{_SCRATCH}{secrets.token_hex(8)}")
+        self._folder = Path(folder) if folder is not None else self._scratch / name
+        path = self._scratch / "settings.yaml"
         path.write_text(settings)
         self._settings = config.load(path)
-        self._learning = WorkerLearning(Path(self._scratch) / "adapters")
+        self._learning = WorkerLearning(self._scratch / "adapters")
         self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
         self._ready: Future[None] = Future()
         self._histories: dict[int, RunHistory] = {}
@@ -226,6 +231,7 @@ class Worker:
         self._bell()
         self._thread.join()
         shutil.rmtree(self._scratch, ignore_errors=True)
+        os.close(self._lock)
 
     def _command(self, command: Callable[[Host], None]) -> None:
         self._commands.put(command)
@@ -235,7 +241,7 @@ class Worker:
         try:
             problem = read_problem(self._settings)
             self._folder.mkdir(parents=True, exist_ok=True)
-            timeline = Path(self._scratch) / TIMELINE
+            timeline = self._scratch / TIMELINE
             with open_host(
                 self._settings,
                 problem,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -177,6 +180,31 @@ def test_a_worker_says_which_stay_of_an_island_its_report_is_about(tmp_path: Pat
         assert second.stays == {0: 1, 1: 7}
     finally:
         worker.close()
+
+
+def test_a_worker_removes_the_folder_of_one_that_was_killed(tmp_path: Path) -> None:
+    settings, temporary = tmp_path / "settings.yaml", tmp_path / "temporary"
+    config.save(settings_of(), settings)
+    temporary.mkdir()
+
+    def made_and_killed() -> set[Path]:
+        code = (
+            "import os, signal, sys; from pathlib import Path; "
+            "from engine.cluster.worker import Worker; "
+            "worker = Worker(Path(sys.argv[1]).read_text(), name='run', folder=None); "
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, settings],
+            env={**os.environ, "TMPDIR": str(temporary)},
+            check=False,
+        )
+        assert done.returncode == -signal.SIGKILL
+        return {*temporary.glob("brood-worker-*")}
+
+    (first,) = made_and_killed()
+    (second,) = made_and_killed()
+    assert second != first
 
 
 def until(worker: Worker, is_so: Callable[[WorkerReport], bool]) -> WorkerReport:
