@@ -38,7 +38,7 @@ class Numbers(Infill):
 class Shown(Infill):
     """Says, in a comment above a place, what stood there."""
 
-    _comment, _at = "", 0
+    _comment, _at = "", 0  # of the request that is composed now, and where its last line begins
 
     def _chosen(self, parent: str, rng: np.random.Generator) -> tuple[Gap, str | None]:
         gap, grammar = super()._chosen(parent, rng)
@@ -79,27 +79,29 @@ class Near(Infill):
         return replace(gap, start=gap.start + start, end=gap.start + end), rest
 
 
-_DECIMAL = re.compile(r"(-?)([0-9]+)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+_DECIMAL = re.compile(r"-?([0-9]+)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 
 
 def _rest(number: str, kept: int) -> tuple[int, int, str] | None:
-    """Return where a number goes on after the first digits that count, where its exponent begins,
-    and a grammar of what may stand between; None where no digit can be kept.
+    """Return start and end of what is written anew in a decimal number, and a grammar for it.
+
+    None where no digit can be kept: of text that is no such number, of zero, of one digit. An
+    exponent stays as it is.
     """
     match = _DECIMAL.fullmatch(number)
     if match is None:
         return None
-    point, end = match.end(2), match.start(4) if match[4] else len(number)
+    point, end = match.end(1), match.start(3) if match[3] else len(number)
     digits = [at for at in range(end) if number[at].isdigit()]
     first = next((index for index, at in enumerate(digits) if number[at] != "0"), len(digits))
     digits = digits[first:]
-    if match[3] is None:
+    if match[2] is None:
         kept = min(kept, len(digits) - 1)
     if kept < 1 or not digits:
         return None
     start = digits[min(kept, len(digits)) - 1] + 1
     fraction = "[0-9] [0-9]? [0-9]?"
-    if match[3] is None:
+    if match[2] is None:
         rest = " ".join(["[0-9]"] * (end - start))
     elif start < point:
         rest = " ".join(["[0-9]"] * (point - start)) + f' "." {fraction}'
