@@ -37,11 +37,13 @@ from engine.evaluation.attendant import Seen
 from engine.evaluation.contract import pack
 from engine.evaluation.judged import judged
 from engine.evaluation.verdict import judge
+from engine.judge.decoding import decode
+from engine.judge.encoding import encode
 from engine.judge.frames import Channel, Closed
 from engine.judge.link import Link
 from engine.judge.manners import EvaluatorManners
 from engine.judge.proxies import Raised
-from engine.judge.values import WireError, decode, encode
+from engine.judge.values import WireError
 
 SECRET = "what the evaluator must not tell"
 _OPEN = range(0, 5)
@@ -218,7 +220,7 @@ _LEAVES: tuple[Any, ...] = (
 
 class Values(Target):
     name = "values"
-    reads = "engine/judge/values.py"
+    reads = "engine/judge/encoding.py, decoding.py, values.py"
     share = 4
     refusals = (WireError,)
 

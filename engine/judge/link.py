@@ -20,10 +20,12 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any, Protocol
 
+from engine.judge.decoding import decode
+from engine.judge.encoding import encode
 from engine.judge.frames import Channel, Closed
 from engine.judge.names import Names
 from engine.judge.proxies import RemoteType, number_of, raised, stand_in, stand_in_type
-from engine.judge.values import WireError, decode, encode
+from engine.judge.values import WireError
 
 _BY_OWNER = ("method", "special")
 _BY_NAME = (*_BY_OWNER, "attribute")

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.judge.encoding import encode
 from engine.judge.link import Link
 from engine.judge.proxies import DUNDERS, Raised
-from engine.judge.values import WireError, encode
+from engine.judge.values import WireError
 
 FILENAME = "<program>"
 """The file's name in tracebacks."""

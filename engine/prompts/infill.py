@@ -17,8 +17,7 @@ Does not cover models that were trained to see what follows the gap (fill-in-the
 """
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -29,7 +28,6 @@ from engine.core import (
     Candidate,
     Gap,
     Generation,
-    Parsed,
     Part,
     Pending,
     Prompt,
@@ -37,22 +35,17 @@ from engine.core import (
     Turn,
 )
 from engine.prompts.attempts import harmless
-from engine.prompts.grammar import call_grammar, grammar_of
+from engine.prompts.completions import filled
+from engine.prompts.gaps import choose_site, gap_at, last_gap, line_gap
 from engine.prompts.layouts import Writer, score_in_words
 from engine.prompts.operator import OPERATORS, Parsing
-from engine.syntax import parse, read, source_lines
+from engine.syntax import parse
 from engine.syntax.blocks import PLAIN, File, open_text, outline
-from engine.syntax.library import functions_of
-from engine.syntax.names import known_modules
 from engine.syntax.places import Site, SiteKind, find_sites
-from engine.syntax.plain import tokens_of
 from engine.syntax.reach import unreached_spans
-from engine.syntax.scope import Scope, imported_at, is_integer, scope_at
 
 EXPRESSION_TOKENS = 32
 STATEMENT_TOKENS = 32
-_MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
-_REPLACED_LINES = 0.5  # share of the lines that are written anew, where no tree tells what they are
 _SCORE_TOKENS = 64  # enough for the line with the score and the start of an assignment
 
 
@@ -149,7 +142,7 @@ class Infill(Writer):
             raise ValueError("not a prompt of this operator")
         cut_off = generation.finish_reason != "stop"
         text, lines = generation.text.lstrip(" "), self.most_lines
-        return partial(_filled, parent.program, prompt.gap, text, cut_off, lines)
+        return partial(filled, parent.program, prompt.gap, text, cut_off, lines)
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the completion has as many lines as are used of one."""
@@ -174,7 +167,7 @@ class Infill(Writer):
         if file.name == PLAIN or file.name.endswith(".py"):
             gap, grammar = self._python_gap(file, span, rng)
         else:
-            gap, grammar = _line_gap(file.name, file.text, span, rng), None
+            gap, grammar = line_gap(file.name, file.text, span, rng), None
         return replace(gap, start=gap.start + offset, end=gap.end + offset), grammar
 
     def _python_gap(
@@ -185,8 +178,9 @@ class Infill(Writer):
             raise ValueError("the parent does not parse")
         sites = self.sites(file, tree, span)
         if not sites:
-            return _last_gap(text, span[1]), None
-        return _gap(_choose_site(sites, self.kinds, rng), text, tree, calls=self.calls, rng=rng)
+            return last_gap(text, span[1]), None
+        site = choose_site(sites, self.kinds, rng)
+        return gap_at(site, text, tree, calls=self.calls, rng=rng)
 
     def sites(self, file: File, tree: ast.Module, span: tuple[int, int]) -> Sequence[Site]:
         """Return where a file may be changed: in what is reached, if anything there may change."""
@@ -216,128 +210,9 @@ class Infill(Writer):
         return whole[shown : shown + 1] if whole[:shown] == ask.token_ids else ()
 
 
-def _filled(parent: str, gap: Gap, text: str, cut_off: bool, most_lines: int) -> Sequence[Parsed]:
-    before, after = parent[: gap.start] + gap.before, gap.after + parent[gap.end :]
-    pieces = _statements(text, cut_off, most_lines) if gap.whole_lines else _expressions(text)
-    for piece in pieces:
-        program = read(before + piece + after)
-        if program is not None:
-            return (Parsed(program=program),)
-    return (Parsed(program=None),)
-
-
 def _whole(program: str) -> str:
     return program if program.endswith("\n") else f"{program}\n"
 
 
-def _choose_site(
-    sites: Sequence[Site], kinds: Mapping[SiteKind, float], rng: np.random.Generator
-) -> Site:
-    present = sorted({site.kind for site in sites})
-    weights = np.array([kinds[kind] for kind in present])
-    kind = present[int(rng.choice(len(present), p=weights / weights.sum()))]
-    among = [site for site in sites if site.kind == kind]
-    return among[int(rng.integers(len(among)))]
-
-
-def _gap(
-    site: Site, parent: str, tree: ast.Module, *, calls: float, rng: np.random.Generator
-) -> tuple[Gap, str | None]:
-    """Return what is left out of the parent, and the grammar of what replaces it, if any."""
-    scope = scope_at(tree, line=site.line)
-    modules = _modules(tree, line=site.line)
-    # What is inserted is followed by a new line, indented as the statement that it pushes down.
-    after = "\n" + _indentation(parent, site.start)
-    targets = tuple(name for name in scope.arrays if name in scope.assignable)
-    if site.kind is SiteKind.STATEMENT:
-        return Gap(start=site.start, end=site.end, whole_lines=True), None
-    if site.kind is SiteKind.ASSIGNMENT and targets:
-        before = f"{_one_of(targets, rng)} = "
-        grammar = grammar_of("expression", scope, modules=modules)
-        if modules and rng.random() < calls:
-            module = _one_of(tuple(modules), rng)
-            before += f"{module}."
-            grammar = call_grammar(scope, module=module, modules=modules)
-        return Gap(start=site.start, end=site.end, before=before, after=after), grammar
-    if site.kind in (SiteKind.GAP, SiteKind.ASSIGNMENT):
-        return Gap(start=site.start, end=site.end, after=after, whole_lines=True), None
-    replacing = _replacing(site, scope, modules) if scope.arrays else None
-    return Gap(start=site.start, end=site.end), replacing
-
-
 def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= place < end for start, end in spans)
-
-
-def _line_gap(name: str, text: str, span: tuple[int, int], rng: np.random.Generator) -> Gap:
-    """Return a gap in a file of any language: a line of code, or the place before one."""
-    tokens = (each.start for each in tokens_of(name, text) if span[0] <= each.start < span[1])
-    starts = sorted({text.rfind("\n", 0, start) + 1 for start in tokens})
-    if not starts:
-        return _last_gap(text, span[1])
-    start = starts[int(rng.integers(len(starts)))]
-    end = text.find("\n", start)
-    end = len(text) if end < 0 else end
-    line = text[start:end]
-    indentation = line[: len(line) - len(line.lstrip())]
-    first = start + len(indentation)
-    if rng.random() < _REPLACED_LINES:
-        return Gap(start=first, end=end, whole_lines=True)
-    return Gap(start=first, end=first, after=f"\n{indentation}", whole_lines=True)
-
-
-def _last_gap(text: str, end: int) -> Gap:
-    """Return a gap at the end of what has no other place, such as ``run = lambda x: x``."""
-    before = "\n" if text[:end] and not text[:end].endswith("\n") else ""
-    return Gap(start=end, end=end, before=before, after="\n", whole_lines=True)
-
-
-def _modules(tree: ast.Module, *, line: int) -> dict[str, str]:
-    """Return the modules with functions that can be read on ``line``: local name to path."""
-    names = imported_at(tree, line=line)
-    known = known_modules(tree)
-    return {name: path for name, path in known.items() if name in names and functions_of(path)}
-
-
-def _replacing(site: Site, scope: Scope, modules: Mapping[str, str]) -> str | None:
-    """Return the grammar for what takes the place of an expression: something of its kind."""
-    assert isinstance(site.node, ast.expr)
-    whole = is_integer(site.node, set(scope.integers))
-    if site.kind is SiteKind.EXPRESSION:
-        return grammar_of("count" if whole else "expression", scope, modules=modules)
-    if isinstance(getattr(site.node, "value", 0), int | float):
-        return grammar_of("integer" if whole else "number", scope, modules=modules)
-    return None
-
-
-def _one_of(names: tuple[str, ...], rng: np.random.Generator) -> str:
-    return names[int(rng.integers(len(names)))]
-
-
-def _indentation(program: str, position: int) -> str:
-    line = source_lines(program[:position])[-1]
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _statements(text: str, cut_off: bool, most: int) -> Iterator[str]:
-    """Yield the completion's first lines, the most first; a last line cut off does not count."""
-    lines = text.split("\n")
-    if cut_off and len(lines) > 1:
-        lines = lines[:-1]
-    for count in range(min(most, len(lines)), 0, -1):
-        piece = "\n".join(lines[:count]).rstrip()
-        if piece.strip():
-            yield piece
-
-
-def _expressions(text: str) -> Iterator[str]:
-    """Yield the starts of the completion's first line, the longest first, ending at a token."""
-    line = text.split("\n", 1)[0][:_MOST_CHARACTERS]
-    marks = re.finditer(r"\W", line)
-    ends = {len(line), *(end for mark in marks for end in mark.span())}
-    seen = ""
-    for end in sorted(ends, reverse=True):
-        piece = line[:end].rstrip()
-        if piece and piece != seen:
-            yield piece
-        seen = piece

@@ -3,12 +3,10 @@
 The loop folds each event as it writes it, and a resume folds the events that it reads. So both
 arrive at the same state.
 
-Covers: folding events into a `RunHistory`; checking that a log holds what its events refer to. Does
-not cover the search's own state.
+Does not cover the search's own state, or reading a log (``replaying.py``).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from engine.core import (
@@ -17,7 +15,6 @@ from engine.core import (
     Call,
     Child,
     Direction,
-    Event,
     Failure,
     Fill,
     GivenUp,
@@ -33,7 +30,6 @@ from engine.core import (
     SwitchedOff,
     Tactics,
     Update,
-    UserError,
     Verdict,
 )
 from engine.store.fills import FillTally
@@ -324,48 +320,3 @@ class RunHistory:
             self.best = verdict
             self.since_best = 0
         self.longest_wait = max(self.longest_wait, self.since_best)
-
-
-def replay(
-    events: Iterable[Recorded], direction: Direction, *, name: object = "the run"
-) -> RunHistory:
-    """Return what the events of a run add up to.
-
-    Raises:
-        UserError: `follow` does.
-    """
-    history = RunHistory(direction=direction)
-    for _ in follow(events, history, name=name):
-        pass
-    return history
-
-
-def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> Iterator[Event]:
-    """Fold the events of a run into a history, and yield each once that is done.
-
-    Raises:
-        UserError: one refers to something that the log of the run ``name`` does not hold, or the
-            log does not hold how the run began.
-    """
-    for recorded in events:
-        event, lacks = recorded.event, None
-        if isinstance(event, Child) and not history.is_asked_for(event):
-            lacks = f"child {event.id} has no call, or no parent with a score"
-        if isinstance(event, Fill) and not history.is_made(event.parent):
-            lacks = (
-                f"nobody made candidate {event.parent}, of which fill {event.number} is a variant"
-            )
-        if isinstance(event, Verdict) and not history.is_made(event.candidate):
-            lacks = f"nobody made candidate {event.candidate}"
-        if isinstance(event, Verdict) and event.candidate == INITIAL and event.program is None:
-            lacks = "the initial program is missing"
-        if isinstance(event, Advice) and not history.ideas.knows(event.idea):
-            lacks = f"nobody had idea {event.idea}"
-        if isinstance(event, Call) and not history.guidance.knows(event.guidance):
-            lacks = f"nobody wrote guidance {event.guidance}"
-        if lacks:
-            raise UserError(f"{name}'s log is damaged: {lacks}; restore it from a copy")
-        history.fold(recorded)
-        yield event
-    if not history.sessions or INITIAL not in history.verdicts:
-        raise UserError(f"{name}'s log is damaged: it has no beginning")

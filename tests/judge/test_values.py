@@ -17,7 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.judge.values import MOST_DEPTH, WireError, decode, encode
+from engine.judge.decoding import decode
+from engine.judge.encoding import encode
+from engine.judge.values import MOST_DEPTH, WireError
 
 
 class NoReferences:
