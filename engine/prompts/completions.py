@@ -9,7 +9,7 @@ from engine.syntax import read
 _MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
 
 
-def filled(parent: str, gap: Gap, text: str, cut_off: bool, most_lines: int) -> Sequence[Parsed]:
+def filled(parent: str, gap: Gap, text: str, *, cut_off: bool, most_lines: int) -> Sequence[Parsed]:
     """Return the parent with the longest start of a completion in its gap that parses there.
 
     Args:
@@ -23,6 +23,7 @@ def filled(parent: str, gap: Gap, text: str, cut_off: bool, most_lines: int) -> 
         One program, or None in its place.
     """
     before, after = parent[: gap.start] + gap.before, gap.after + parent[gap.end :]
+    text = text.lstrip(" ")  # a word's token holds the space before it
     pieces = _statements(text, cut_off, most_lines) if gap.whole_lines else _expressions(text)
     for piece in pieces:
         program = read(before + piece + after)

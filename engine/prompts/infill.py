@@ -141,8 +141,14 @@ class Infill(Writer):
         if prompt.gap is None:
             raise ValueError("not a prompt of this operator")
         cut_off = generation.finish_reason != "stop"
-        text, lines = generation.text.lstrip(" "), self.most_lines
-        return partial(filled, parent.program, prompt.gap, text, cut_off, lines)
+        return partial(
+            filled,
+            parent.program,
+            prompt.gap,
+            generation.text,
+            cut_off=cut_off,
+            most_lines=self.most_lines,
+        )
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:
         """Return whether the completion has as many lines as are used of one."""
