@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,9 @@ def test_a_problem_of_two_functions_is_searched_and_its_events_are_seen(tmp_path
         *(each.event for each in before),
         *seen,
     ]
-    assert Counter(type(each) for each in seen)[Verdict] == 12
+    children = {each.id for each in seen if isinstance(each, Child)}
+    # An idle evaluator has verdicts on fills too, as many as it finds time for.
+    assert sum(isinstance(each, Verdict) and each.candidate in children for each in seen) == 12
     (read,) = read_runs([tmp_path / "mine"])  # reports need nothing of Python
     assert read.history.evaluated == 12
 
