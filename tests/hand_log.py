@@ -16,7 +16,16 @@ from dataclasses import replace
 from typing import Any
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Feature, Refusal
+from engine.core import (
+    INITIAL,
+    Direction,
+    Evaluation,
+    Failure,
+    Feature,
+    Fill,
+    Migrant,
+    Refusal,
+)
 from engine.report.analysis import RunRecord, record_of
 from engine.settings import RunSettings
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
@@ -29,6 +38,8 @@ PROGRAMS = {
     "1.1": "x\n",
     "1.2": "a\n\nb\n\nc\ne",
     "2.0": "a\nb\nc\nd\ne\n",
+    "3.0": "z\n",
+    "4.0": "o\n",
 }
 
 
@@ -128,6 +139,46 @@ def recorded() -> list[Recorded]:
         for number, session in enumerate((FIRST_SESSION, SECOND_SESSION))
         for second, event in enumerate(session)
     ]
+
+
+def with_others() -> list[Recorded]:
+    """Return the log with programs that no call made, and with children of theirs, at 17 to 26 s.
+
+    A fill of 1.1 has 0.95 and a child of 0.96. A migrant has 0.97, its fill 0.98, whose child 0.99.
+    """
+    migrant = Migrant(number=0, origin=2, candidate="4.0", program=read("m\n"))
+    events = [
+        fill(0, "1.1", "mutation", "y\n"),
+        verdict("f0", 0.95),
+        call(3, "f0", "infill", (0.5,)),
+        child("3.0", "f0", "infill"),
+        verdict("3.0", 0.96),
+        migrant,
+        verdict(migrant.id, 0.97),
+        fill(1, migrant.id, "tuning", "n\n"),
+        verdict("f1", 0.98),
+        call(4, "f1", "diff", (0.5,)),
+        child("4.0", "f1", "diff"),
+        verdict("4.0", 0.99),
+    ]
+    return recorded() + [
+        Recorded(session=1, elapsed=4.0 + second, event=event)
+        for second, event in enumerate(events)
+    ]
+
+
+def fill(number: int, parent: str, maker: str, program: str) -> Fill:
+    found = read(program)
+    assert found is not None
+    return Fill(
+        number=number,
+        maker=maker,
+        parent=parent,
+        island=1,
+        sample=0,
+        program=found,
+        joins=True,
+    )
 
 
 def changed(**fields: Mapping[str, object]) -> list[Recorded]:

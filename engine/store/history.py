@@ -236,6 +236,18 @@ class RunHistory:
             return self.fills[candidate].maker
         return "model" if candidate in self.children else "given"
 
+    def parent_of(self, candidate: str) -> str | None:
+        """Return the program that a child or a fill is a variant of; None of any other program."""
+        made = self.children.get(candidate) or self.fills.get(candidate)
+        return None if made is None else made.parent
+
+    def lineage(self, candidate: str) -> list[str]:
+        """Return the ids of a program and its ancestors in this run, the first one first."""
+        found = [candidate]
+        while (parent := self.parent_of(found[-1])) is not None:
+            found.append(parent)
+        return found[::-1]
+
     def island_of(self, candidate: str) -> int:
         """Return the island for which a child or a fill was made."""
         fill = self.fills.get(candidate)

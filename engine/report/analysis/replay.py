@@ -1,8 +1,9 @@
 """``analysis=replay``: how the best programs came to be, and what the first m children were worth.
 
-Covers two replays. *Lineage*: of each of the best programs, every step from the initial program on:
-which call and operator made it, from which parent, and at what cost. *Within calls*: what
-each call would have brought with only its first children (``top_m``).
+Covers two replays. *Lineage*: of each of the best programs, every step from a program on that the
+run did not make: which operator of the model, or which maker of fills, made it, from which parent,
+and at what cost. A fill cost its evaluation. *Within calls*: what each call would have brought with
+only its first children (``top_m``).
 
 An answer that lists several programs is paid for once, by all of them. Each of its programs counts
 the whole cost, since no part of the answer would have brought that program alone, and names the
@@ -14,9 +15,9 @@ from typing import Any
 
 from engine.budget import cost
 from engine.report.analysis.figures import Table
-from engine.report.analysis.runs import RunRecord, Trial
+from engine.report.analysis.runs import RunRecord, Trial, gain_of
 from engine.report.analysis.top_m import top_m
-from engine.store import Child
+from engine.store import Child, Fill
 
 _TOKENS = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens")
 _COSTS = (*_TOKENS, "model_s", "evaluation_s", "money")
@@ -25,19 +26,20 @@ Row = dict[str, Any]
 
 
 def replay(runs: Sequence[RunRecord], *, top: int) -> dict[str, Table]:
-    """Replay the ``top`` best programs of all runs, the initial ones left out, and all calls."""
+    """Replay the ``top`` best programs that all runs made, and all calls."""
     scored = [
-        (run.history.direction.key(trial.score), run, trial)
+        (run.history.direction.key(verdict.score), run, name)
         for run in runs
-        for trial in run.trials
-        if trial.score is not None
+        for name, verdict in run.history.verdicts.items()
+        if verdict.score is not None and run.history.parent_of(name) is not None
     ]
     scored.sort(key=lambda each: each[0])
+    trials = {run.name: {each.child.id: each for each in run.trials} for run in runs}
     programs: list[Row] = []
     lineages: list[Row] = []
-    for rank, (_, run, trial) in enumerate(scored[:top], 1):
-        steps = _lineage(run, trial)
-        programs.append({"rank": rank, **_program(run, trial, steps)})
+    for rank, (_, run, name) in enumerate(scored[:top], 1):
+        steps = _lineage(run, name, trials[run.name])
+        programs.append({"rank": rank, **_program(run, name, steps)})
         lineages += [{"rank": rank, **step} for step in steps]
     return {
         "programs": Table(
@@ -46,33 +48,35 @@ def replay(runs: Sequence[RunRecord], *, top: int) -> dict[str, Table]:
         "lineages": Table(
             title="Their lineages",
             rows=lineages,
-            note="tokens, model s, money: of the whole answer, which all programs that it lists "
-            "share.",
+            note="operator: of the model, or what made a fill; tokens, model s, money: of the "
+            "whole answer, which all programs that it lists share.",
         ),
         "within_calls": top_m(runs),
     }
 
 
-def _program(run: RunRecord, trial: Trial, steps: Sequence[Row]) -> Row:
+def _program(run: RunRecord, name: str, steps: Sequence[Row]) -> Row:
     """Return a program's score, when it was found and what its lineage cost."""
-    found = run.totals[trial.child.id]
     return {
         "run": run.name,
-        "candidate": trial.child.id,
-        "score": trial.score,
+        "candidate": name,
+        "score": run.history.verdicts[name].score,
         "steps": len(steps),
         **{each: sum(step[each] for step in steps) for each in _COSTS},
-        **{f"after_{name}": total for name, total in found.items()},
+        **{f"after_{limit}": total for limit, total in run.totals[name].items()},
     }
 
 
-def _lineage(run: RunRecord, trial: Trial) -> list[Row]:
-    """Return the steps that led to a child, from the initial program on."""
-    by_id = {each.child.id: each for each in run.trials}
-    steps = [trial]
-    while (parent := by_id.get(steps[-1].child.parent)) is not None:
-        steps.append(parent)
-    return [_step(run, each, _answer_of(each, by_id)) for each in reversed(steps)]
+def _lineage(run: RunRecord, name: str, trials: Mapping[str, Trial]) -> list[Row]:
+    """Return the steps that led to a program, each by a child or a fill."""
+    history = run.history
+    steps = []
+    for each in history.lineage(name):
+        if each in trials:
+            steps.append(_step(run, trials[each], _answer_of(trials[each], trials)))
+        elif each in history.fills:
+            steps.append(_fill_step(run, history.fills[each]))
+    return steps
 
 
 def _answer_of(trial: Trial, by_id: Mapping[str, Trial]) -> Child:
@@ -102,4 +106,24 @@ def _step(run: RunRecord, trial: Trial, answer: Child) -> Row:
         "model_s": answer.llm_seconds,
         "evaluation_s": run.history.verdicts[child.id].evaluation.seconds,
         "money": cost(run.settings.budget.prices, **tokens),
+    }
+
+
+def _fill_step(run: RunRecord, fill: Fill) -> Row:
+    """Return the step by a fill, which no call made."""
+    verdict = run.history.verdicts[fill.id]
+    return {
+        "candidate": fill.id,
+        "parent": fill.parent,
+        "operator": fill.maker,
+        "island": fill.island,
+        "K": None,
+        "temperature": None,
+        "score": verdict.score,
+        "gain": gain_of(fill.id, run.history),
+        "answer_of": None,
+        **dict.fromkeys(_TOKENS, 0),
+        "model_s": 0.0,
+        "evaluation_s": verdict.evaluation.seconds,
+        "money": 0.0,
     }

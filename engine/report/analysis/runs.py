@@ -267,19 +267,27 @@ def _of_problem(problem: Path, run: Path) -> tuple[Direction, tuple[Feature, ...
         ) from error
 
 
+def gain_of(candidate: str, history: RunHistory) -> float | None:
+    """Return by how much a child's or a fill's score is better than its parent's.
+
+    Below 0 if it is worse; None without a score or a parent.
+    """
+    verdict, parent = history.verdicts.get(candidate), history.parent_of(candidate)
+    before = None if parent is None else history.verdicts[parent].score
+    if before is None or verdict is None or verdict.score is None:
+        return None
+    gain = history.direction.key(before) - history.direction.key(verdict.score)
+    # Two finite scores may be infinitely far apart, which JSON has no word for.
+    return min(_LARGEST, max(-_LARGEST, gain))
+
+
 def _trial(child: Child, history: RunHistory, bests: Collection[str]) -> Trial:
-    parent, verdict = history.verdicts[child.parent].score, history.verdicts.get(child.id)
-    gain = None
-    if parent is not None and verdict is not None and verdict.score is not None:
-        gain = history.direction.key(parent) - history.direction.key(verdict.score)
-        # Two finite scores may be infinitely far apart, which JSON has no word for.
-        gain = min(_LARGEST, max(-_LARGEST, gain))
     return Trial(
         child=child,
         call=history.calls[child.iteration],
-        verdict=verdict,
+        verdict=history.verdicts.get(child.id),
         parent_program=history.program_of(child.parent),
-        gain=gain,
+        gain=gain_of(child.id, history),
         is_best=child.id in bests,
     )
 

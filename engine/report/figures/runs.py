@@ -76,10 +76,7 @@ def figures_across(
 def path_of(run: RunRecord) -> list[str]:
     """Return the ids of the best program and its ancestors, the first one first."""
     best = run.history.best
-    path = [INITIAL if best is None else best.candidate]
-    while (child := run.history.children.get(path[-1])) is not None:
-        path.append(child.parent)
-    return path[::-1]
+    return run.history.lineage(INITIAL if best is None else best.candidate)
 
 
 def _progress(runs: Sequence[RunRecord], aims: Aims, series: Mapping[str, str]) -> list[Figure]:

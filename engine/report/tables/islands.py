@@ -12,28 +12,29 @@ def islands(runs: Sequence[RunRecord]) -> Table:
     return Table(
         title="Best program of each island",
         rows=[row for run in runs for row in islands_of(run)],
-        note="Of the programs that the island made; migrants count where they come from.",
+        note="Of the programs that the island or its idle evaluators made; migrants count where "
+        "they come from.",
     )
 
 
 def islands_of(run: RunRecord) -> list[Row]:
     """Return the rows of one run, in the order of the verdicts."""
-    better, bests, rows = run.history.direction.better, dict[int, float](), []
-    order = {name: number for number, name in enumerate(run.history.verdicts)}
-    judged = [each for each in run.trials if each.score is not None]
-    for trial in sorted(judged, key=lambda each: order[each.child.id]):
-        island, score = trial.call.island, trial.score
-        assert score is not None
-        if island not in bests or better(score, bests[island]):
+    history, bests, rows = run.history, dict[int, float](), []
+    for name, verdict in history.verdicts.items():
+        score = verdict.score
+        if score is None or history.parent_of(name) is None:
+            continue
+        island = history.island_of(name)
+        if island not in bests or history.direction.better(score, bests[island]):
             bests[island] = score
             rows.append(
                 {
                     "run": run.name,
                     "island": island,
-                    "candidates": run.totals[trial.child.id]["candidates"],
-                    "seconds": run.at["verdict", trial.child.id],
+                    "candidates": run.totals[name]["candidates"],
+                    "seconds": run.at[verdict.KIND, name],
                     "best": score,
-                    "id": trial.child.id,
+                    "id": name,
                 }
             )
     return rows
@@ -52,11 +53,10 @@ def arrivals_of(run: RunRecord) -> list[Row]:
     """Return the rows of one run, in the order of the calls."""
     history, seen, rows = run.history, set[tuple[int, str]](), []
     for call in history.calls.values():
-        parent = history.children.get(call.parent)
-        if parent is None or (call.island, call.parent) in seen:
+        if history.parent_of(call.parent) is None or (call.island, call.parent) in seen:
             continue
         seen.add((call.island, call.parent))
-        home = history.calls[parent.iteration].island
+        home = history.island_of(call.parent)
         if home != call.island:
             rows.append(
                 {

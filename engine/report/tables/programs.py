@@ -1,20 +1,26 @@
-"""Every program of a run: who made it, from what, when, at what cost, and what became of it."""
+"""Every program of a run: who made it, from what, when, at what cost, and what became of it.
+
+A program that another island sent has its score from there and no parent here.
+"""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.core import FIRST_ITERATION, Evaluation
+from engine.core import FIRST_ITERATION, Child, Evaluation, Fill, Migrant
 from engine.report.analysis import RunRecord
 from engine.report.analysis.figures import Table
-from engine.report.analysis.runs import Trial
+from engine.report.analysis.runs import Trial, gain_of
 
 Row = dict[str, Any]
 
 SCORED, FAILED, REFUSED, WAITING = "scored", "failed", "refused", "waiting"
 """What can have become of a program: it has a score; its evaluation gave none; it was not evaluated
 (a child without a program too); its verdict is not there."""
+
+_MADE = (Child.KIND, Fill.KIND, Migrant.KIND)
+"""The events of programs that a run did not begin with."""
 
 _NOBODY: Mapping[str, Any] = {
     "iteration": FIRST_ITERATION,
@@ -36,7 +42,7 @@ _NOBODY: Mapping[str, Any] = {
 
 
 def programs(runs: Sequence[RunRecord]) -> Table:
-    """Return a row for each program that a run began with, each child, and each fill."""
+    """Return a row for each program that a run began with, made itself, or was sent."""
     return Table(
         title="Programs",
         rows=[row for run in runs for row in of_run(run)],
@@ -46,15 +52,24 @@ def programs(runs: Sequence[RunRecord]) -> Table:
 
 
 def of_run(run: RunRecord) -> list[Row]:
-    """Return the rows of one run: in the order of generation, but the fills last."""
-    first = [name for name in run.history.first if name in run.history.verdicts]
-    rows = [_first(run, name, order) for order, name in enumerate(first)]
-    rows += [_child(run, trial, order) for order, trial in enumerate(run.trials, len(rows))]
-    rows += [_fill(run, name, order) for order, name in enumerate(run.history.fills, len(rows))]
-    return rows
+    """Return the rows of one run, in the order of generation."""
+    history = run.history
+    first = [name for name in history.first if name in history.verdicts]
+    made = [event for event in run.at if event[0] in _MADE]
+    order = {event: number for number, event in enumerate(made, len(first))}
+    rows = [_given(run, name, number) for number, name in enumerate(first)]
+    rows += [_child(run, each, order[Child.KIND, each.child.subject]) for each in run.trials]
+    rows += [_fill(run, each, order[Fill.KIND, each.subject]) for each in history.fills.values()]
+    rows += [
+        _given(run, each.id, order[Migrant.KIND, each.subject])
+        for each in history.migrants.values()
+        if each.id in history.verdicts
+    ]
+    return sorted(rows, key=lambda row: row["order"])
 
 
-def _first(run: RunRecord, name: str, order: int) -> Row:
+def _given(run: RunRecord, name: str, order: int) -> Row:
+    """Return the row of a program that the run began with, or was sent."""
     verdict = run.history.verdicts[name]
     return {
         "run": run.name,
@@ -96,20 +111,20 @@ def _child(run: RunRecord, trial: Trial, order: int) -> Row:
     return row
 
 
-def _fill(run: RunRecord, name: str, order: int) -> Row:
-    fill, verdict = run.history.fills[name], run.history.verdicts.get(name)
+def _fill(run: RunRecord, fill: Fill, order: int) -> Row:
+    verdict = run.history.verdicts.get(fill.id)
+    last = (fill.KIND, fill.subject) if verdict is None else (verdict.KIND, fill.id)
     return {
         "run": run.name,
-        "id": name,
+        "id": fill.id,
         "order": order,
-        "seconds": run.at[fill.KIND, fill.subject]
-        if verdict is None
-        else run.at[verdict.KIND, name],
+        "seconds": run.at[last],
         **_NOBODY,
         "island": fill.island,
         "operator": fill.maker,
         "parent": fill.parent,
-        **_judged(run, name, None if verdict is None else verdict.evaluation),
+        "gain": gain_of(fill.id, run.history),
+        **_judged(run, fill.id, None if verdict is None else verdict.evaluation),
         "program": fill.program.text,
     }
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_log import changed, hand_run, recorded
+from hand_log import changed, hand_run, recorded, with_others
 
 from engine.core import INITIAL, Direction, Evaluation, Feature
 from engine.report.analysis import ANALYSES, RunRecord
@@ -138,6 +138,34 @@ def test_a_program_of_a_list_cost_what_its_answer_did() -> None:
     assert [step[each] for each in costs] == [7, 100, 80, 0.5]
     assert step["money"] == pytest.approx(150e-6)
     assert best["generated_tokens"] == 14
+
+
+def test_replay_goes_back_through_what_idle_evaluators_and_other_islands_made() -> None:
+    run = hand_run(events=with_others())
+    figures = found("replay", run, top=4)
+    programs = figures["programs"]
+    assert [(each["candidate"], each["steps"]) for each in programs] == [
+        ("4.0", 2),  # the migrant was made elsewhere
+        ("f1", 1),
+        ("3.0", 4),
+        ("f0", 3),
+    ]
+    ways = {
+        rank: [(s["candidate"], s["operator"]) for s in figures["lineages"] if s["rank"] == rank]
+        for rank in (1, 3)
+    }
+    assert ways[1] == [("f1", "tuning"), ("4.0", "diff")]
+    assert ways[3] == [("0.0", "infill"), ("1.1", "diff"), ("f0", "mutation"), ("3.0", "infill")]
+    step = next(s for s in figures["lineages"] if s["candidate"] == "f0")
+    assert (step["parent"], step["island"], step["K"], step["answer_of"]) == ("1.1", 1, None, None)
+    assert (step["score"], step["gain"]) == (0.95, pytest.approx(0.05))
+    assert (step["generated_tokens"], step["model_s"], step["money"]) == (0, 0, 0)
+    assert step["evaluation_s"] == 0.25
+    # A fill adds its evaluation and nothing else to what its parent cost.
+    fill, best = programs[3], found("replay", hand_run(), top=1)["programs"][0]
+    assert fill["evaluation_s"] == best["evaluation_s"] + 0.25
+    assert fill["money"] == best["money"] and fill["generated_tokens"] == best["generated_tokens"]
+    assert "tuning" in shown("replay", run)
 
 
 def test_replay_takes_the_smallest_scores_where_those_are_better() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import pytest
 import vl_convert
-from hand_log import changed, hand_run, recorded, settings_of
+from hand_log import changed, hand_run, recorded, settings_of, with_others
 
 from engine.core import Direction, Feature, KnownScore, Miss, Update
 from engine.report.figures import Aims, Figure, figures_across, figures_of, path_of
@@ -110,6 +110,7 @@ def test_the_path_leads_from_the_first_program_to_the_best() -> None:
     assert path_of(hand_run()) == ["initial", "0.0", "1.1"]
     assert path_of(hand_run(direction=MINIMISE)) == ["initial"]
     assert path_of(hand_run(events=recorded()[:2])) == ["initial"]
+    assert path_of(hand_run(events=with_others())) == ["i2.4.0", "f1", "4.0"]
 
 
 def test_a_run_that_has_only_begun_has_few_figures() -> None:

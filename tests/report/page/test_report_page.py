@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hand_log import PROGRAMS, changed, hand_run, recorded, settings_of
+from hand_log import PROGRAMS, changed, hand_run, recorded, settings_of, with_others
 
 from engine.core import INITIAL, Direction, Evaluation, Failure, KnownScore
 from engine.report.analysis import RunRecord
@@ -146,6 +146,14 @@ def test_the_packs_hold_every_program() -> None:
     assert pack[1] == shown(HOSTILE) and pack[3] == f"{pack[1]}more = 1\n"
     best_first = sorted(index["id"], key=lambda each: index["rank"][index["id"].index(each)])
     assert best_first[:3] == ["1.1", "0.0", "1.0"] and {*best_first[-2:]} == {"0.1", "1.2"}
+
+
+def test_the_way_to_the_best_may_begin_at_a_program_of_another_island() -> None:
+    page = Page(report_page([hand_run(events=with_others())], aims=AIMS))
+    (index,) = (unpacked(t) for a, t in page.scripts if a.get("class") == "index")
+    assert isinstance(index, dict) and index["id"][-3:] == ["i2.4.0", "f1", "4.0"]
+    steps = re.findall(r"^(\S+?)(?: by (\w+))?, score ", page.text, flags=re.MULTILINE)
+    assert steps == [("i2.4.0", ""), ("f1", "tuning"), ("4.0", "diff")]
 
 
 def test_where_there_is_no_room_some_texts_are_left_out() -> None:

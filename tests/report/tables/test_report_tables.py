@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hand_log import FIRST_SESSION, PROGRAMS, changed, hand_run, recorded, settings_of
+from hand_log import (
+    FIRST_SESSION,
+    PROGRAMS,
+    changed,
+    hand_run,
+    recorded,
+    settings_of,
+    with_others,
+)
 
 from engine.core import INITIAL, Advice, Feature, Idea, Novelty
 from engine.report.tables import TABLES, grouped_runs
@@ -46,6 +54,18 @@ def test_a_candidate_without_a_verdict_waits() -> None:
     assert (last["id"], last["outcome"], last["score"]) == ("0.0", "waiting", None)
 
 
+def test_programs_that_no_call_made_stand_where_they_came() -> None:
+    found = {row["id"]: row for row in TABLES["programs"]([hand_run(events=with_others())]).rows}
+    assert list(found)[-5:] == ["f0", "3.0", "i2.4.0", "f1", "4.0"]
+    assert [row["order"] for row in found.values()] == list(range(12))
+    fill, migrant = found["f0"], found["i2.4.0"]
+    assert (fill["operator"], fill["parent"], fill["island"]) == ("mutation", "1.1", 1)
+    assert (fill["score"], fill["gain"], fill["seconds"]) == (0.95, pytest.approx(0.05), 18)
+    assert (migrant["operator"], migrant["parent"], migrant["gain"]) == ("", "", None)
+    assert (migrant["score"], migrant["program"]) == (0.97, "m\n")
+    assert found["3.0"]["gain"] == pytest.approx(0.01)
+
+
 def test_spans_hold_all_children_and_all_tokens() -> None:
     outcomes = rows("outcomes")
     assert sum(int(str(row["children"])) for row in outcomes) == 6
@@ -72,6 +92,20 @@ def test_islands_keep_their_own_bests_and_tell_whom_they_took_in() -> None:
     assert bests == [(0, "0.0", 0.75), (1, "1.0", 0.6), (1, "1.1", 0.9)]
     (arrival,) = rows("arrivals")
     assert (arrival["id"], arrival["from_island"], arrival["island"]) == ("0.0", 0, 1)
+
+
+def test_an_island_made_what_its_idle_evaluators_did() -> None:
+    run = hand_run(events=with_others())
+    bests = [(row["island"], row["id"]) for row in TABLES["islands"]([run]).rows]
+    assert bests == [
+        *((0, "0.0"), (1, "1.0"), (1, "1.1"), (1, "f0"), (0, "3.0"), (1, "f1"), (0, "4.0"))
+    ]
+    arrivals = TABLES["arrivals"]([run]).rows
+    assert [(row["id"], row["from_island"], row["island"]) for row in arrivals] == [
+        ("0.0", 0, 1),
+        ("f0", 1, 0),
+        ("f1", 1, 0),
+    ]
 
 
 def test_an_archive_has_the_best_program_of_each_cell() -> None:
