@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from engine.budget import Account
-from engine.core import Seed, UserError
+from engine.core import Fill, Migrant, Seed, UserError
 from engine.documents import read_json
 from engine.report.analysis import GrowingRun, growing_run
 from engine.report.page.text import cut, shown
@@ -33,6 +33,7 @@ from engine.store import (
     stamp,
 )
 
+_MADE = (Child, Fill, Migrant)  # events with a program
 _STRIDE = 64  # events between two looks at the clock
 _LONGEST = 100_000  # characters of a program that are shown
 _KEPT_OF_MESSAGE = 300  # characters
@@ -104,18 +105,23 @@ class WatchedRun:
         Raises:
             UserError: the log can't be read.
         """
-        name = row["id"]
-        if row["iteration"] >= 0:
-            child = read_event(self.folder, Child, name)
-            program = child.program if isinstance(child, Child) else None
-            text = None if program is None else program.text
-        else:
-            kinds = (Verdict, Seed)
-            found = (read_event(self.folder, kind, name) for kind in kinds)
-            texts = (each.program for each in found if isinstance(each, kinds))
-            text = next((each for each in texts if each is not None), None)
+        text = self._text(row["id"])
         lacking = "No program was read from the answer."
         return {**row, "text": lacking if text is None else shown(cut(text, _LONGEST))}
+
+    def _text(self, name: str) -> str | None:
+        """Return a program's text from the store; None where there is none."""
+        assert self.growing is not None  # or it had no row
+        history = self.growing.history
+        made = history.children.get(name) or history.fills.get(name) or history.migrants.get(name)
+        if made is not None:
+            whole = read_event(self.folder, type(made), made.subject)
+            program = whole.program if isinstance(whole, _MADE) else None
+            return None if program is None else program.text
+        kinds = (Verdict, Seed)  # of what the run began with
+        found = (read_event(self.folder, kind, name) for kind in kinds)
+        texts = (each.program for each in found if isinstance(each, kinds))
+        return next((each for each in texts if each is not None), None)
 
     def _read(self, deadline: float) -> None:
         file = identity(self.folder)
@@ -166,23 +172,17 @@ class WatchedRun:
 def _lightened(recorded: Recorded) -> Recorded:
     """Return an event without its long texts; its figures stay as they are."""
     event = recorded.event
+    if isinstance(event, _MADE) and event.program is not None:
+        event = replace(event, program=replace(event.program, text=""))
     if isinstance(event, Child):
-        program = event.program
-        event = replace(
-            event,
-            completion="",
-            completion_ids=_tokens(event.generated_tokens),
-            logprobs=(),
-            program=None if program is None else replace(program, text=""),
-        )
+        ids = _tokens(event.generated_tokens)
+        event = replace(event, completion="", completion_ids=ids, logprobs=())
     elif isinstance(event, Call):
         event = replace(event, prompt="", sampled_from=None)
     elif isinstance(event, Verdict):
         found = event.evaluation
         light = replace(found, message=found.message[:_KEPT_OF_MESSAGE], artifacts={})
         event = replace(event, evaluation=light)
-    else:
-        return recorded
     return replace(recorded, event=event)
 
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hand_log import PROGRAMS, recorded
+from hand_log import recorded, with_others
 from served import hand_folder
 
 from engine.core import INITIAL, UserError
@@ -29,7 +29,9 @@ def written(log: EventLog, *events: Event) -> None:
 
 
 def test_what_it_knows_is_what_the_report_says(tmp_path: Path) -> None:
-    run = WatchedRun("a", hand_folder(tmp_path / "a", "search.archive=structure"))
+    events = with_others()
+    folder = hand_folder(tmp_path / "a", "search.archive=structure", events=events)
+    run = WatchedRun("a", folder)
     run.refresh(deadline=FAR)
     (whole,) = read_runs([tmp_path / "a"])
     (row,) = overview([whole]).rows
@@ -46,7 +48,8 @@ def test_what_it_knows_is_what_the_report_says(tmp_path: Path) -> None:
         assert (ours.pop("program") is None) == (text is None)
         assert ours == theirs
         if text is not None:
-            assert run.program(ours)["text"] == text == PROGRAMS[ours["id"]]
+            assert run.program(ours)["text"] == text
+    assert {run.growing.history.program_of(each) for each in ("1.1", "f0", "i2.4.0")} == {""}
     ours, theirs = (figures_of(each, aims=Aims()) for each in (record, whole))
     assert [each.data for each in ours] == [each.data for each in theirs]
 
