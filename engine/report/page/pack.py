@@ -50,11 +50,12 @@ def packed(
     Args:
         rows: of `engine.report.tables.programs`, for one run.
         direction: of the score.
-        first: ids of those whose text has to be there before others'.
+        first: ids of those whose text has to be there before others'; then the best come first.
         room: characters that all packs may take; one is always made.
     """
+    ranks = _ranks(rows, direction)
     written = [place for place, row in enumerate(rows) if row["program"] is not None]
-    written.sort(key=lambda place: rows[place]["id"] not in first)
+    written.sort(key=lambda place: (rows[place]["id"] not in first, ranks[place]))
     packs: list[str] = []
     of_row = [_NONE if row["program"] is None else _NO_ROOM for row in rows]
     used = done = 0
@@ -73,7 +74,7 @@ def packed(
     index["gain"] = [row["gain"] for row in rows]
     index["best"] = [int(row["new_best"]) for row in rows]
     index["message"] = [cut(shown(row["message"]), 300) for row in rows]
-    index["rank"] = _ranks(rows, direction)
+    index["rank"] = ranks
     index["pack"] = of_row
     return Packed(index=_pack(index), packs=packs, shown=done, left_out=len(written) - done)
 

@@ -159,13 +159,14 @@ def test_the_way_to_the_best_may_begin_at_a_program_of_another_island() -> None:
 def test_where_there_is_no_room_some_texts_are_left_out() -> None:
     rows = [
         {
-            **{key: None for key in ("island", "gain", "score")},
+            **{key: None for key in ("island", "gain")},
             **{key: "" for key in ("operator", "parent", "outcome", "reason", "message")},
             "id": str(n),
             "order": n,
             "seconds": 0.5,
             "new_best": False,
             "program": hashlib.sha256(str(n).encode()).hexdigest() * 3,
+            "score": 1.0 if n == 700 else None,
         }
         for n in range(1000)
     ]
@@ -174,7 +175,7 @@ def test_where_there_is_no_room_some_texts_are_left_out() -> None:
     assert isinstance(index, dict)
     assert found.shown + found.left_out == 1000 and found.left_out
     assert sum(map(len, found.packs)) <= 30_000
-    assert index["pack"][999] == 0 and index["pack"][500] == -2
+    assert index["pack"][999] == index["pack"][700] == 0 and index["pack"][500] == -2
     texts = unpacked(found.packs[0])
     assert isinstance(texts, list)
     assert texts[sum(pack == 0 for pack in index["pack"][:999])] == rows[999]["program"]
