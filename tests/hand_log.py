@@ -97,6 +97,20 @@ def verdict(name: str, score: float | None) -> Verdict:
     )
 
 
+def fill(number: int, parent: str, maker: str, program: str) -> Fill:
+    found = read(program)
+    assert found is not None
+    return Fill(
+        number=number,
+        maker=maker,
+        parent=parent,
+        island=1,
+        sample=0,
+        program=found,
+        joins=True,
+    )
+
+
 GUESS = GivenUp(
     iteration=1,
     attempt=0,
@@ -165,20 +179,6 @@ def with_others() -> list[Recorded]:
         Recorded(session=1, elapsed=4.0 + second, event=event)
         for second, event in enumerate(events)
     ]
-
-
-def fill(number: int, parent: str, maker: str, program: str) -> Fill:
-    found = read(program)
-    assert found is not None
-    return Fill(
-        number=number,
-        maker=maker,
-        parent=parent,
-        island=1,
-        sample=0,
-        program=found,
-        joins=True,
-    )
 
 
 def changed(**fields: Mapping[str, object]) -> list[Recorded]:
