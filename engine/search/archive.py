@@ -30,16 +30,17 @@ class Archive:
             self._roster = Roster(self._elites.values())
         return self._roster
 
-    def replaces(self, candidate: Candidate) -> bool:
-        """Return whether the elite of a candidate's cell is worse; not where there is none."""
+    def improves(self, candidate: Candidate) -> bool:
+        """Return whether a candidate's score is better than that of its cell's elite, if any."""
         elite = None if candidate.cell is None else self._elites.get(candidate.cell)
-        return elite is not None and self._key(candidate) < self._key(elite)
+        return elite is not None and self._direction.better(candidate.score, than=elite.score)
 
     def tell(self, candidate: Candidate) -> None:
         """Take in a candidate; telling it again changes nothing."""
         if candidate.cell is None:
             return
-        if candidate.cell not in self._elites or self.replaces(candidate):
+        elite = self._elites.get(candidate.cell)
+        if elite is None or self._key(candidate) < self._key(elite):
             self._elites[candidate.cell] = candidate
             self._roster = None
 
@@ -75,11 +76,13 @@ class Elites:
     def replaced(self, iteration: int) -> int:
         """Return how many children of an iteration that is not finished replaced an elite.
 
-        One that fills an empty cell replaces nothing. Each child is compared with the archive as it
+        One that fills an empty cell replaces nothing, and neither does one that is as good as the
+        elite and shorter: it takes the cell here, and would not in OpenEvolve's archive, which
+        compares scores alone. Each child is compared with the archive as it
         was before the iteration, plus the migrants that came since. So two siblings may replace the
         same elite.
         """
-        return sum(self._before.replaces(each) for each in self._new if each.iteration == iteration)
+        return sum(self._before.improves(each) for each in self._new if each.iteration == iteration)
 
     def finish(self, iteration: int) -> None:
         """Close an iteration: from now on, children are compared with its children too."""

@@ -153,6 +153,8 @@ class Search:
             u, key = chance.parent
             drawn = own.choose(u=u, key=key)
             parent_id, rule = drawn.candidate.id, drawn.rule
+            if self._tactician is not None and self._tactician.changes_the_best:
+                parent_id = self._islands.best(1)[0].id
         if operator == CROSSOVER:
             u, key = chance.partner
             partner = own.choose(u=u, key=key, but=parent_id).candidate.id

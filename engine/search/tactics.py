@@ -2,8 +2,9 @@
 
 Two rules. AdaEvolve's meta-guidance (Cemri et al., 2026, and its code): of the last ``window``
 children judged, on all islands, fewer than the share ``below`` were the best so far, and no idea is
-left; each idea then stands in ``uses`` calls, one after the other. ShinkaEvolve's meta notes (Lange
-et al., 2025): every ``window`` children, and the ideas take turns until the next ones come.
+left. The ideas then take turns until each stood in ``uses`` calls, and these calls change the best
+program of all islands, since the ideas were found for it. ShinkaEvolve's meta notes (Lange et al.,
+2025): every ``window`` children, and the ideas take turns until the next ones come.
 
 It is a fold over verdicts, calls and answers in the order of the log. Does not cover the question
 or the answer: ``engine.tactics``.
@@ -24,6 +25,7 @@ class Tactician:
     def __init__(self, settings: TacticsSettings, *, direction: Direction) -> None:
         """``direction``: of the scores."""
         self._settings = settings
+        self._is_of_stagnation = settings.when == "stagnation"
         self._direction = direction
         self._best: float | None = None
         self._improved: deque[bool] = deque(maxlen=settings.window)
@@ -35,18 +37,20 @@ class Tactician:
     @property
     def current(self) -> str:
         """The idea that the next call is shown; empty for none."""
-        if not self._ideas:
-            return ""
-        if self._settings.when == "periodic":
-            return self._ideas[self._calls % len(self._ideas)]
-        place = self._calls // self._settings.uses
-        return self._ideas[place] if place < len(self._ideas) else ""
+        ideas = self._ideas
+        is_over = self._is_of_stagnation and self._calls >= self._settings.uses * len(ideas)
+        return "" if is_over or not ideas else ideas[self._calls % len(ideas)]
+
+    @property
+    def changes_the_best(self) -> bool:
+        """Whether the next call is to change the best program of all islands."""
+        return self._is_of_stagnation and bool(self.current)
 
     @property
     def is_due(self) -> bool:
         """Whether the model is to be asked now."""
         window = self._settings.window
-        if self._settings.when == "periodic":
+        if not self._is_of_stagnation:
             return self._judged >= window
         is_full = len(self._improved) == window
         return (

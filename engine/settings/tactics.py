@@ -11,11 +11,13 @@ class TacticsSettings(Section):
 
     Attributes:
         when: ``none``; ``stagnation``, once few children are the best so far, as AdaEvolve's
-            meta-guidance; or ``periodic``, as ShinkaEvolve's meta notes.
+            meta-guidance, for calls that change the best program; or ``periodic``, as
+            ShinkaEvolve's meta notes.
         window: children that ``stagnation`` looks back on; of ``periodic``, those between two.
         below: share of them, below which the search stagnates.
         ideas: how many are asked for.
-        uses: calls that an idea of a stagnation stands in; those of ``periodic`` take turns.
+        uses: calls that each idea of a stagnation stands in; those of ``periodic`` stand until the
+            next ones come.
         tokens: of the answer, at most.
     """
 

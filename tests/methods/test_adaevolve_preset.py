@@ -22,7 +22,7 @@ def test_its_parts_are_the_papers() -> None:
     assert (schedule.most, schedule.below, schedule.every) == (5, 0.015, 30)
     assert isinstance(shown, ArchiveSettings)
     assert (shown.size, shown.best, shown.others) == (20, 2, 2)
-    assert (islands.count, islands.migrate_every, islands.migrants) == (2, 15, 5)
+    assert (islands.count, islands.migrate_every, islands.migrants) == (2, 8, 5)
     assert {name for name, weight in search.operators.items() if weight} == {"diff"}
     assert (search.k, search.temperature_min, search.temperature_max) == (1, 0.7, 0.7)
 

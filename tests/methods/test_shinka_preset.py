@@ -12,10 +12,11 @@ def test_its_parts_are_the_papers() -> None:
     settings = config.resolve(["method=shinka", "model=qwen3_coder_30b"])
     search, islands = settings.search, settings.islands
     assert isinstance(search.parent, ShinkaSettings) and search.parent.sharpness == 10.0
+    assert search.parent.archive == 8
     assert isinstance(search.novelty, CosineSettings) and search.novelty.threshold == 0.99
     shown = search.inspirations
     assert isinstance(shown, ArchiveSettings)
-    assert (shown.size, shown.best, shown.others) == (40, 4, 2)
+    assert (shown.size, shown.best, shown.others) == (8, 4, 2)
     weights = {name: weight for name, weight in search.operators.items() if weight}
     assert weights == {"diff": 0.4, "rewrite": 0.4, "crossover": 0.2}
     assert (islands.count, islands.migrate_every, islands.migrants) == (5, 10, 3)

@@ -29,15 +29,18 @@ def archive(direction: Direction = UP) -> Archive:
 def tell(
     into: Archive, name: str, score: float, *, program: str = "x = 1", at: int = 0, **values: float
 ) -> bool:
-    """Tell a candidate; return whether it keeps its cell, which `replaces` says of a full one."""
+    """Tell a candidate; return whether it keeps its cell.
+
+    `improves` says so of one whose score is better than that of the elite of a full cell.
+    """
     candidate = Candidate(id=name, program=program, score=score, iteration=at, cell=cell(**values))
     before = [*into.elites]
-    is_full = any(each.cell == candidate.cell for each in before)
-    replaces = into.replaces(candidate)
+    elite = next((each for each in before if each.cell == candidate.cell), None)
+    improves = into.improves(candidate)
     assert [*into.elites] == before
     into.tell(candidate)
     keeps = [*into.elites] != before
-    assert replaces == (keeps and is_full)
+    assert improves == (keeps and elite is not None and elite.score != score)
     return keeps
 
 

@@ -66,6 +66,15 @@ def test_each_child_is_compared_with_the_archive_before_the_iteration(island: Is
     assert island.elites.replaced(0) == 0  # it is over
 
 
+def test_an_equal_one_that_is_shorter_takes_the_cell_and_replaces_nothing() -> None:
+    elites = Elites(direction=Direction.MAXIMISE)
+    for name, program, iteration in (("initial", "x = 1", -1), ("0.0", "x=1", 0)):
+        elites.tell(Candidate(id=name, program=program, score=1.0, iteration=iteration, cell=(0,)))
+        elites.finish(-1)
+    assert [each.id for each in elites.candidates] == ["0.0"]
+    assert elites.replaced(0) == 0
+
+
 def test_a_guest_is_a_parent_and_counts_for_what_is_compared_at_once(island: Island) -> None:
     island.tell("4.0", 0.5, 2.5)
     island.tell("4.1", 0.9, 2.5)

@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 import pytest
 from births import born
 
-from engine.core import INITIAL, Call, Child, Direction, Evaluation, Failure, Proposal, Refusal
+from engine.core import (
+    INITIAL,
+    Call,
+    Child,
+    Direction,
+    Evaluation,
+    Failure,
+    Proposal,
+    Refusal,
+    Tactics,
+)
 from engine.search.parents.hybrid import HybridSettings
 from engine.search.search import Search
 from engine.search.widths import WIDTHS, IterationOutcome, WidthSettings
@@ -404,6 +414,30 @@ def test_tactics_are_due_where_no_child_is_better_than_a_program_that_joined(joi
         search.join("fill", FILL, score=0.9, index=1, island=0)
     iterate(search, 0, 0.6, 0.7, None, island=0)
     assert search.wants_tactics is joins
+
+
+def test_calls_with_an_idea_for_a_stagnation_change_the_best_program_of_all_islands() -> None:
+    search = adaevolve_search()
+    iterate(search, 0, 0.7, None, None, island=0)
+    iterate(search, 1, 0.6, None, None, island=1)
+    search.advise(
+        Tactics(
+            number=0,
+            ideas=("sort first",),
+            answer="- sort first",
+            prompt_tokens=9,
+            cached_prompt_tokens=0,
+            generated_tokens=3,
+            llm_seconds=0.1,
+        )
+    )
+    for number in range(2, 12):
+        proposal = search.ask(number, island=1)
+        assert (proposal.parent.id, proposal.tactics) == ("0.0", "sort first")
+    search.begin(child(2, 0, island=1)[1])
+    used_up = [search.ask(number, island=1) for number in range(3, 40)]
+    assert {each.parent.id for each in used_up} == {INITIAL, "1.0"}
+    assert {each.tactics for each in used_up} == {""}
 
 
 def test_a_program_that_joins_no_island_is_an_error_and_changes_nothing() -> None:

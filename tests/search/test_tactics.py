@@ -37,7 +37,7 @@ def test_smaller_is_better_where_scores_are_minimised() -> None:
     assert made.is_due
 
 
-def test_each_idea_stands_in_a_few_calls_and_is_then_used_up() -> None:
+def test_ideas_of_a_stagnation_take_turns_until_each_is_used_up() -> None:
     made = guide()
     assert made.current == ""
     for _ in range(4):
@@ -47,9 +47,10 @@ def test_each_idea_stands_in_a_few_calls_and_is_then_used_up() -> None:
     seen = []
     for _ in range(5):
         assert made.is_due is not bool(made.current)
+        assert made.changes_the_best is bool(made.current)
         seen.append(made.current)
         made.begin()
-    assert seen == ["a", "a", "b", "b", ""]
+    assert seen == ["a", "b", "a", "b", ""]
     assert list(made.tried) == ["a", "b"]
 
 
@@ -71,6 +72,7 @@ def test_periodic_ideas_take_turns_until_the_next_ones_come() -> None:
         made.judge(score)
     assert made.is_due
     made.take(("a", "b"))
+    assert not made.changes_the_best
     seen = []
     for _ in range(3):
         seen.append(made.current)

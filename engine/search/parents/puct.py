@@ -6,11 +6,13 @@ The parent is the candidate s with the largest
     Q(s) + c (Rmax - Rmin) P(s) sqrt(1 + T / G) / (1 + n(s) / G),
 
 with Q(s) the best score among its children, or its own as long as no child has one; Rmax and Rmin
-the best and the worst score of a candidate, which those of children that are no candidates may lie
-outside of; P(s) linear in the rank, P = (N - rank) / sum with rank = 0 for the best of N; G the
-children of a call; T all children, and n(s) those of s and its descendants. T / G and n / G are
-numbers of calls. Here calls are counted, as the last version of its code does, so that G may change
-from call to call; calls whose children all failed count too.
+the best and the worst score of a candidate that the island did not begin with, or of all as long
+as there is no other, as its code has it: an initial program far below the rest would make the
+bonus outweigh Q. The initial ones and children that are no candidates may lie outside of the range.
+P(s) is linear in the rank, P = (N - rank) / sum with rank = 0 for the best of N; G the children of
+a call; T all children, and n(s) those of s and its descendants. T / G and n / G are numbers of
+calls. Here calls are counted, so that G may change from call to call; calls whose children all
+failed count too.
 
 Q is taken from Rmin, and the formula divided by Rmax - Rmin, which changes no choice, so that a
 range that is no finite number does no harm. Where all candidates' scores are equal it is taken to
@@ -18,10 +20,10 @@ be above 0, so that the bonus still decides between equal Q (its code has a floo
 scores share the mean of their ranks. Of equal values the better score wins, then the shorter
 program, then the first.
 
-The buffer, as its code has it: of the children of a call the best ``children`` enter it, and of all
-that entered the best ``buffer`` stay; programs that are no child of the island's own, as the
-initial one, stay always. The parent is one of the buffer; where none of the candidates is in it, as
-with an archive, one of the candidates.
+The buffer, as its code has it: of the children of a parent, over all its calls, it holds the best
+``children``, and of all it holds the best ``buffer``; what the island began with stays always.
+Migrants are held as children of nobody. The parent is one of the buffer; where none of the
+candidates is in it, as with an archive, one of the candidates.
 
 There is no chance in it, so ``u`` and ``key`` do not matter.
 """
@@ -35,7 +37,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.core import Candidate, Direction
-from engine.search.parents import PARENTS, Draw, ParentOutcome, ParentPolicy, ParentSettings
+from engine.search.parents import (
+    PARENTS,
+    Draw,
+    Offspring,
+    ParentOutcome,
+    ParentPolicy,
+    ParentSettings,
+)
 from engine.search.roster import best_few, best_of, ranks, scores_of
 from engine.section import Count, Number, section
 
@@ -50,8 +59,8 @@ class PuctSettings(ParentSettings):
 
     Attributes:
         exploration: c, 0 or more.
-        children: of a call that enter the buffer, the best of them.
-        buffer: the most of them that it holds, the best ones.
+        children: of a parent that the buffer holds, the best of them.
+        buffer: the most programs that it holds besides the initial ones, the best ones.
     """
 
     exploration: Number = Field(default=1.0, ge=0)
@@ -74,8 +83,9 @@ class Puct(ParentPolicy):
         self._exploration = settings.exploration
         self._children = settings.children
         self._buffer = settings.buffer
-        self._entered: set[str] = set()
         self._direction = direction
+        self._initial: set[str] = set()  # what the island began with
+        self._kept: dict[str, list[Offspring]] = {}  # the best children of each parent
         self._parents: dict[str, str] = {}  # of the children that were told
         self._calls: Counter[str] = Counter()  # n / G
         self._all_calls = 0  # T / G
@@ -92,7 +102,8 @@ class Puct(ParentPolicy):
     def values(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
         """Return the formula, from Rmin and over Rmax - Rmin, shape (len(candidates),)."""
         own = scores_of(candidates)
-        quality = self._quality(candidates, own)
+        found = np.array([each.id not in self._initial for each in candidates])
+        quality = self._quality(candidates, own, span=own[found] if found.any() else own)
         weights = len(candidates) + 1 - ranks(own, self._direction)
         prior = weights / weights.sum()
         calls = np.array([self._calls[c.id] for c in candidates], dtype=np.float64)
@@ -102,10 +113,19 @@ class Puct(ParentPolicy):
 
     def buffered(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return those of the buffer; all if there is none."""
-        entered = [each for each in candidates if each.id in self._entered]
-        others = [each for each in candidates if each.id not in self._parents]
-        kept = best_few(entered, self._buffer, self._direction)
-        return [*others, *kept] or candidates
+        kept = {each.id for children in self._kept.values() for each in children}
+        initial = [each for each in candidates if each.id in self._initial]
+        others = [
+            each
+            for each in candidates
+            if each.id in kept or not (each.id in self._parents or each.id in self._initial)
+        ]
+        return [*initial, *best_few(others, self._buffer, self._direction)] or candidates
+
+    def receive(self, candidate: Candidate) -> None:
+        """Take in a migrant; until a call was told, it is what the island begins with."""
+        if not self._all_calls:
+            self._initial.add(candidate.id)
 
     def tell(self, outcome: ParentOutcome) -> None:
         """Count a call of a parent and all it descends from, and keep its best child."""
@@ -115,8 +135,9 @@ class Puct(ParentPolicy):
             self._calls[name] += 1
             name = self._parents.get(name)
         scored = [each for each in outcome.children if each.score is not None]
-        scored.sort(key=lambda each: self._direction.key(each.score or 0.0))  # stable
-        self._entered |= {each.id for each in scored[: self._children]}
+        kept = [*self._kept.get(outcome.parent, ()), *scored]
+        kept.sort(key=lambda each: self._direction.key(each.score or 0.0))  # stable
+        self._kept[outcome.parent] = kept[: self._children]
         for child in outcome.children:
             self._parents[child.id] = outcome.parent
             best = self._best_child.get(outcome.parent)
@@ -126,17 +147,27 @@ class Puct(ParentPolicy):
                 self._best_child[outcome.parent] = child.score
 
     def _quality(
-        self, candidates: Sequence[Candidate], own: NDArray[np.float64]
+        self,
+        candidates: Sequence[Candidate],
+        own: NDArray[np.float64],
+        *,
+        span: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Return (Q - Rmin) / (Rmax - Rmin) of each candidate; ``own`` and it have the same shape.
+        """Return (Q - Rmin) / (Rmax - Rmin) of each candidate, shape as ``own``.
 
-        It is outside of [0, 1] where Q is that of a child that is no candidate.
+        It is outside of [0, 1] where Q is that of an initial program, or of a child that is no
+        candidate.
+
+        Args:
+            candidates: at least one.
+            own: their scores.
+            span: the scores that Rmin and Rmax are those of, at least one.
         """
         reached = np.array([self._best_child.get(c.id, c.score) for c in candidates])
         unit = max(1.0, float(np.abs(own).max()), float(np.abs(reached).max()))
-        own, reached = own / unit, reached / unit  # or a difference could be infinite
+        span, reached = span / unit, reached / unit  # or a difference could be infinite
         if self._direction is Direction.MINIMISE:
-            own, reached = -own, -reached
-        with np.errstate(over="ignore"):  # a child as far outside of a narrow range as can be
-            quality: NDArray[np.float64] = (reached - own.min()) / (np.ptp(own) or LEAST_RANGE)
+            span, reached = -span, -reached
+        with np.errstate(over="ignore"):  # a score as far outside of a narrow range as can be
+            quality: NDArray[np.float64] = (reached - span.min()) / (np.ptp(span) or LEAST_RANGE)
         return quality

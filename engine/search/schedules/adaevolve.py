@@ -21,10 +21,12 @@ since the last island was opened, one is opened if there are fewer than five and
 
 The ones stand for the initial program, so none is opened before the 66th child.
 
-Where this differs from the code: among islands with fewer than three children the one with the
-fewest comes first, and not one by chance; 30 counts children, and not iterations; an iteration
-without a judged child counts as one that improved nothing, or an island of such would call for
-ever; and an island that is opened has the same archive as the others.
+Where this differs from the code: every child counts, also one that is not among the 20 best of its
+island, which its archive refuses and which is no visit there, or an island of such would call for
+ever; an iteration without a judged child counts as one that improved nothing, for the same reason;
+among islands with fewer than three children the one with the fewest comes first, and not one by
+chance; 30 counts children, and not iterations; and an island that is opened has the same archive as
+the others.
 """
 
 import math

@@ -144,17 +144,56 @@ def test_failed_calls_count_for_all_that_the_parent_descends_from() -> None:
     )
 
 
-def test_the_best_two_of_a_call_enter_the_buffer_and_the_best_of_all_stay() -> None:
+def test_the_buffer_holds_the_best_two_of_each_parent_and_the_best_of_all() -> None:
     """Calls of c0 (a 5, b 3, c 4, d none) and of a (e 1, f 2): a, c, e and f enter, b does not."""
     policy = new_policy("puct", direction=UP, buffer=3)
+    roots = candidates(0.0)
+    policy.receive(roots[0])
     policy.tell(outcome(0, "c0", a=5.0, b=3.0, c=4.0, d=None))
     policy.tell(outcome(1, "a", e=1.0, f=2.0))
     scores = {"a": 5.0, "b": 3.0, "c": 4.0, "e": 1.0, "f": 2.0}
     children = [Candidate(id=i, program="x = 1", score=s) for i, s in scores.items()]
     assert [each.id for each in policy.buffered(children)] == ["a", "c", "f"]
-    roots = candidates(0.0)
     assert [each.id for each in policy.buffered([*roots, *children])] == ["c0", "a", "c", "f"]
     assert policy.buffered(children[1:2]) == children[1:2]  # none of the buffer
     down = new_policy("puct", direction=DOWN, children=1)
     down.tell(outcome(0, "c0", a=5.0, b=3.0, c=4.0, d=None))
     assert [each.id for each in down.buffered(children[:3])] == ["b"]
+
+
+def test_a_later_call_of_a_parent_takes_the_places_of_its_earlier_children() -> None:
+    """Two calls of c0: a 5 and b 3, then c 4, d 3 and e 2. Its best two are a and c."""
+    policy = new_policy("puct", direction=UP)
+    policy.tell(outcome(0, "c0", a=5.0, b=3.0))
+    scores = {"a": 5.0, "b": 3.0, "c": 4.0, "d": 3.0, "e": 2.0}
+    children = [Candidate(id=i, program="x = 1", score=s) for i, s in scores.items()]
+    assert [each.id for each in policy.buffered(children[:2])] == ["a", "b"]
+    policy.tell(outcome(1, "c0", c=4.0, d=3.0, e=2.0))
+    assert [each.id for each in policy.buffered(children)] == ["a", "c"]
+
+
+def test_a_migrant_that_comes_later_is_held_as_a_child_is() -> None:
+    policy, (root, migrant) = new_policy("puct", direction=UP, buffer=1), candidates(0.0, 7.0)
+    policy.receive(root)
+    policy.tell(outcome(0, "c0", a=5.0))
+    policy.receive(migrant)
+    child = Candidate(id="a", program="x = 1", score=5.0)
+    assert policy.buffered([root, migrant, child]) == [root, migrant]
+
+
+@pytest.mark.parametrize(("direction", "sign"), [(UP, 1), (DOWN, -1)])
+def test_the_range_is_not_that_of_the_initial_program(direction: Direction, sign: int) -> None:
+    """The initial c0 has 0, its children a and b have 9 and 10: Rmax - Rmin = 1.
+
+    One call: T/G = 1, n/G of c0 is 1. Q from Rmin = 9: c0 its best child 1, a 0, b 1; P = 1, 2, 3
+    of 6. With c0 in the range a's Q would be 0.9, hardly less than b's.
+    """
+    policy = new_policy("puct", direction=direction)
+    (root,) = candidates(0.0)
+    policy.receive(root)
+    assert policy.values([root]) == pytest.approx([1.0])  # P = 1, and Q its own
+    policy.tell(outcome(0, "c0", a=9.0 * sign, b=10.0 * sign))
+    a, b = (Candidate(id=i, program="x = 1", score=s * sign) for i, s in (("a", 9.0), ("b", 10.0)))
+    assert policy.values([root, a, b]) == pytest.approx(
+        [1 + 1 / 6 * math.sqrt(2) / 2, 2 / 6 * math.sqrt(2), 1 + 3 / 6 * math.sqrt(2)]
+    )

@@ -83,6 +83,14 @@ def test_shinka_as_it_is_by_default() -> None:
     assert up[0] + down[2] < 10
 
 
+def test_shinka_draws_from_its_archive_and_takes_the_median_of_it() -> None:
+    """The best three are 2, 3 and 4, with the MAD 1; of all seven the median would be 1."""
+    among = candidates(0.0, 1.0, 1.0, 2.0, 4.0, 3.0, 1.0)
+    got = counts(new_policy("shinka", direction=UP, archive=3), among)
+    assert [got[at] for at in (0, 1, 2, 6)] == [0, 0, 0, 0] and got[3] < 10
+    assert p_value([got[5], got[4]], [0.5, sigmoid(10)]) > 1e-4
+
+
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e300, 8.5e307])
 def test_shinka_where_most_scores_are_equal(unit: float) -> None:
     """The MAD is 0, so 1e-6 stands for it: only the one that is far above the others is told.
