@@ -68,7 +68,7 @@ def run_all(sweep: Sweep) -> int:
             elif len(found) < len(group):  # it died of the one that it was at
                 at = group[len(found)].name
                 lost[at] += code == MODEL_LOST
-                may_go_on = 0 < lost[at] < MOST
+                may_go_on = code == MODEL_LOST and lost[at] < MOST
                 if not may_go_on:
                     codes.append(code or 1)
                 if rest := group[len(found) + (not may_go_on) :]:

@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from command import (
 
 from engine.core import UserError
 from engine.problem import shipped
-from engine.sweep import plan, read_sweep
+from engine.sweep import plan, read_sweep, run_all
 from engine.sweep.process import grouped
 
 # A fill that is first with a program makes the same child of an iteration a duplicate: no fill.
@@ -140,6 +141,27 @@ def test_a_sweep_of_which_no_run_begins_leaves_nothing(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("has no evaluator.py") == 2
     assert not (tmp_path / "sweep").exists()
+
+
+def test_a_run_that_lost_its_model_and_then_dies_otherwise_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweep's processes are a script: the first loses its model, the second dies."""
+    begun, python = tmp_path / "begun", tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\necho "$@" >> {begun}\n'
+        f"case $(wc -l < {begun}) in 1) exit 75;; 2) exit 1;; esac\n"
+        'echo 0 > "/proc/self/fd/$4"\n'  # $4 is where the runs' exit codes go
+    )
+    python.chmod(0o755)
+    sweep = plan(arguments(tmp_path, "seed=0,1")[1:])
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert run_all(sweep) == 1
+    assert [line.split()[4:] for line in begun.read_text().splitlines()] == [
+        ["seed=0", "seed=1"],
+        ["seed=0", "seed=1"],
+        ["seed=1"],
+    ]
 
 
 def test_another_sweep_of_the_same_name_is_refused(tmp_path: Path) -> None:
