@@ -1,7 +1,8 @@
 """Where a run begins: at its first programs, or in the state that its log describes.
 
 Covers: evaluating the initial program and those of a pool, and whether the first one can be a
-parent; replaying a log into a search and a cascade, and finding the calls that a death cut short.
+parent; whether the problem is still the one that a run began with; replaying a log into a search
+and a cascade, and finding the calls that a death cut short.
 Does not cover where a pool's programs come from (``engine.pool``), or what a run does then
 (``engine.assembly``).
 """
@@ -11,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import engine
 from engine.core import INITIAL, Child, Feature, Pending, Problem, Proposal, UserError
@@ -228,3 +230,21 @@ def told_cascade(
 def begun_session(number: int, problem: Problem) -> Session:
     """Return the event that says that this process began to work on a run."""
     return Session(number=number, engine=engine.__version__, fingerprint=problem.fingerprint)
+
+
+def check_unchanged(problem: Problem, first: Session, *, folder: Path) -> None:
+    """Check that what a run that goes on would find compares with what it has found.
+
+    Args:
+        problem: the run's, as it is now.
+        first: the run's first session.
+        folder: the run's.
+
+    Raises:
+        UserError: what decides the problem's scores has changed since.
+    """
+    if first.fingerprint != problem.fingerprint:
+        raise UserError(
+            f"{problem.folder}, its data or a kernel of its has changed since {folder} "
+            "began, so scores would not compare; bring the files back, or start a new run"
+        )

@@ -221,6 +221,7 @@ def _report(settings: RunSettings, scratch: Path) -> float:
             settings=path.read_text(),
             name="run",
             folder=None,
+            fingerprint="",  # it is not started
         )
         while worker.place() is None:
             time.sleep(0.1)

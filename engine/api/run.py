@@ -28,6 +28,7 @@ from engine.beginning import (
     archive_features,
     begun_session,
     check_first,
+    check_unchanged,
     first_events,
     restore,
     told_cascade,
@@ -197,11 +198,7 @@ class Run:
             warn_of_network(folder)
         with EventLog(folder) as log:
             run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=None)
-            if run.history.sessions[0].fingerprint != problem.fingerprint:
-                raise UserError(
-                    f"{problem.folder}, its data or a kernel of its has changed since {folder} "
-                    "began, so scores would not compare; bring the files back, or start a new run"
-                )
+            check_unchanged(problem, run.history.sessions[0], folder=folder)
             if run.is_over:
                 yield run
                 return

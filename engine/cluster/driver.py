@@ -27,7 +27,7 @@ from engine.cluster.on_ray import RayWorker, WorkerLost
 from engine.cluster.outposts.outposts import Outposts
 from engine.cluster.outposts.ray_outpost import RayOutpost
 from engine.cluster.worker import IslandReport, Worker, WorkerReport
-from engine.core import Direction, UserError
+from engine.core import Problem, UserError
 from engine.settings import RunSettings
 
 _PAUSE = 0.5  # seconds between two looks at the workers
@@ -39,17 +39,17 @@ _log = logging.getLogger("brood")
 class Driver:
     """See the module. One thread uses it."""
 
-    def __init__(self, settings: RunSettings, *, folder: Path, direction: Direction) -> None:
+    def __init__(self, settings: RunSettings, *, folder: Path, problem: Problem) -> None:
         """Start no worker yet.
 
         Args:
             settings: of the whole run.
-            direction: of the problem's score.
             folder: the run's, with its settings, and with the islands' folders once it is founded.
+            problem: the run's, as it lies here.
         """
         self._settings = settings
         self._folder = folder
-        self._direction = direction
+        self._problem = problem
         self._text = (folder / "config.yaml").read_text()
         wanted = min(settings.cluster.workers, settings.islands.count)
         self._fleet = Fleet(
@@ -88,7 +88,7 @@ class Driver:
     @property
     def has_reached_target(self) -> bool:
         """Whether an island has found what the run looks for."""
-        target, better = self._settings.budget.target, self._direction.better
+        target, better = self._settings.budget.target, self._problem.direction.better
         scores = [each.best_score for each in self.islands.values()]
         return target is not None and any(
             score is not None and not better(target, than=score) for score in scores
@@ -159,7 +159,15 @@ class Driver:
             return RayWorker(cluster, Prefiller, label=f"{name} prefiller", settings=text)
         at_hand = self._settings.store is None
         folder = str(self._folder.resolve()) if at_hand else None
-        return RayWorker(cluster, Worker, label=name, settings=text, name=name, folder=folder)
+        return RayWorker(
+            cluster,
+            Worker,
+            label=name,
+            settings=text,
+            name=name,
+            folder=folder,
+            fingerprint=self._problem.fingerprint,
+        )
 
     def _caches(self) -> NodeCaches | None:
         """Return the machines' LMCache servers, where there are any and they are the run's."""
@@ -172,7 +180,12 @@ class Driver:
         )
 
     def _new_outpost(self) -> RayOutpost:
-        return RayOutpost.asked(self._settings.cluster, text=self._text, name=self._folder.name)
+        return RayOutpost.asked(
+            self._settings.cluster,
+            text=self._text,
+            fingerprint=self._problem.fingerprint,
+            name=self._folder.name,
+        )
 
     @property
     def are_over(self) -> bool:

@@ -10,18 +10,19 @@ from typing import Any
 
 from engine import config
 from engine.api.run import default_name
+from engine.beginning import check_unchanged
 from engine.cluster.driver import Driver
 from engine.cluster.islands import check_cluster
 from engine.cluster.learning.shared_update import shared_updates_of
 from engine.cluster.on_ray import open_ray
 from engine.cluster.places import island_folder
-from engine.core import Direction, Problem, UserError
+from engine.core import Direction, Problem, Session, UserError
 from engine.durable import write_whole
 from engine.interrupt import interruptible
 from engine.parts import read_problem
 from engine.report.summary import learned
 from engine.settings import RunSettings
-from engine.store import RunHistory, check_server, read_log, replay
+from engine.store import RunHistory, check_server, read_event, read_log, replay
 from engine.terminal import INTERRUPTED
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -51,11 +52,20 @@ def resume(folder: Path) -> int:
         UserError: it can't go on.
     """
     settings = config.load_run(folder)
-    problem = read_problem(settings)
-    if not island_folder(folder, 0).is_dir():
+    first = island_folder(folder, 0)
+    if not first.is_dir():
         raise UserError(f"{folder} was never begun; remove it and start the run again")
+    problem = read_problem(settings)
+    check_unchanged(problem, _first_session(first), folder=folder)
     with open_ray(settings.cluster):
         return _session(settings, problem, folder, founds=False, keep=lambda: None)
+
+
+def _first_session(island: Path) -> Session:
+    found = read_event(island, Session, "0")
+    if not isinstance(found, Session):
+        raise UserError(f"{island} is damaged: its log has no beginning; restore it from a copy")
+    return found
 
 
 @contextmanager
@@ -89,7 +99,7 @@ def _session(
 ) -> int:
     title = (problem.name, settings.model.name, f"{settings.islands.count} islands", str(folder))
     print(" · ".join(["brood", *title]), flush=True)
-    driving = Driver(settings, folder=folder, direction=problem.direction)
+    driving = Driver(settings, folder=folder, problem=problem)
     with interruptible() as stopped, closing(driving) as driver:
         if founds:
             driver.found(stopped=stopped)

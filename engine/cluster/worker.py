@@ -25,9 +25,9 @@ from engine.cluster.kv.prefilled import Prefilling
 from engine.cluster.learning.island_learner import Standing, Stored, WorkerLearning
 from engine.cluster.learning.shared_update import SharedUpdate
 from engine.cluster.outposts.spread import OutpostHandle
+from engine.cluster.same_problem import problem_here
 from engine.core import UserError
 from engine.learning import Group
-from engine.parts import read_problem
 from engine.scratch import make_scratch, remove_stale
 from engine.session import log_to_terminal
 from engine.settings import CacheSettings
@@ -84,13 +84,14 @@ class WorkerReport:
 class Worker:
     """See the module."""
 
-    def __init__(self, settings: str, *, name: str, folder: str | None) -> None:
+    def __init__(self, settings: str, *, name: str, folder: str | None, fingerprint: str) -> None:
         """Load nothing yet.
 
         Args:
             settings: of the whole run, as YAML.
             name: of the run.
             folder: the run's, where it can be reached from here; None to have one of its own.
+            fingerprint: of the run's problem, which has to be the same here.
         """
         log_to_terminal()
         temporary = Path(tempfile.gettempdir())
@@ -100,6 +101,7 @@ class Worker:
         path = self._scratch / "settings.yaml"
         path.write_text(settings)
         self._settings = config.load(path)
+        self._fingerprint = fingerprint
         self._learning = WorkerLearning(self._scratch / "adapters")
         self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
         self._ready: Future[None] = Future()
@@ -129,7 +131,7 @@ class Worker:
         """Wait until the model is there.
 
         Raises:
-            UserError: it can't be.
+            UserError: it can't be, or the problem is not the driver's.
         """
         self._ready.result()
 
@@ -239,7 +241,7 @@ class Worker:
 
     def _work(self) -> None:
         try:
-            problem = read_problem(self._settings)
+            problem = problem_here(self._settings, fingerprint=self._fingerprint)
             self._folder.mkdir(parents=True, exist_ok=True)
             timeline = self._scratch / TIMELINE
             with open_host(

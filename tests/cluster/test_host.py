@@ -167,7 +167,8 @@ def test_a_worker_says_which_stay_of_an_island_its_report_is_about(tmp_path: Pat
     folder = founded(tmp_path / "run", settings)
     config.save(settings, tmp_path / "settings.yaml")
     text = (tmp_path / "settings.yaml").read_text()
-    worker = Worker(text, name="run", folder=str(folder))
+    fingerprint = read_problem(settings).fingerprint
+    worker = Worker(text, name="run", folder=str(folder), fingerprint=fingerprint)
     worker.start(os.sched_getaffinity(0), None)
     try:
         worker.ready()
@@ -182,6 +183,18 @@ def test_a_worker_says_which_stay_of_an_island_its_report_is_about(tmp_path: Pat
         worker.close()
 
 
+def test_a_worker_does_not_begin_where_the_problem_is_another(tmp_path: Path) -> None:
+    config.save(settings_of(), tmp_path / "settings.yaml")
+    text = (tmp_path / "settings.yaml").read_text()
+    worker = Worker(text, name="run", folder=str(tmp_path / "run"), fingerprint="another")
+    worker.start(os.sched_getaffinity(0), None)
+    try:
+        with pytest.raises(UserError, match=r"signal, its data.* so scores would not compare"):
+            worker.ready()
+    finally:
+        worker.close()
+
+
 def test_a_worker_removes_the_folder_of_one_that_was_killed(tmp_path: Path) -> None:
     settings, temporary = tmp_path / "settings.yaml", tmp_path / "temporary"
     config.save(settings_of(), settings)
@@ -191,7 +204,8 @@ def test_a_worker_removes_the_folder_of_one_that_was_killed(tmp_path: Path) -> N
         code = (
             "import os, signal, sys; from pathlib import Path; "
             "from engine.cluster.worker import Worker; "
-            "worker = Worker(Path(sys.argv[1]).read_text(), name='run', folder=None); "
+            "worker = Worker("
+            "Path(sys.argv[1]).read_text(), name='run', folder=None, fingerprint=''); "
             "os.kill(os.getpid(), signal.SIGKILL)"
         )
         done = subprocess.run(

@@ -14,7 +14,7 @@ import yaml
 from engine import config
 from engine.cluster.outposts.outpost import Outpost
 from engine.cluster.outposts.spread import OutpostLost, SpreadEvaluators, Submission
-from engine.core import Evaluation
+from engine.core import Evaluation, UserError
 from engine.evaluation import EvaluatorPool
 from engine.parts import read_problem
 
@@ -30,7 +30,8 @@ class Elsewhere:
     workers = 1
 
     def __init__(self) -> None:
-        self.outpost = Outpost(yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False))
+        text = yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False)
+        self.outpost = Outpost(text, fingerprint=PROBLEM.fingerprint)
         self.outpost.start([0])
         self.is_lost = False
         self.got: list[str] = []
@@ -120,7 +121,15 @@ def test_the_most_urgent_go_first(spread: SpreadEvaluators) -> None:
 
 def test_an_outpost_says_what_is_wrong_with_its_settings(tmp_path: Path) -> None:
     values = dataclasses.asdict(SETTINGS) | {"problem": str(tmp_path / "gone")}
-    outpost = Outpost(yaml.safe_dump(values, sort_keys=False))
+    outpost = Outpost(yaml.safe_dump(values, sort_keys=False), fingerprint="")
     with pytest.raises(Exception, match="gone"):
+        outpost.start([0])
+    outpost.close()
+
+
+def test_an_outpost_does_not_begin_where_the_problem_is_another() -> None:
+    text = yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False)
+    outpost = Outpost(text, fingerprint="another")
+    with pytest.raises(UserError, match=r"signal, its data.* so scores would not compare"):
         outpost.start([0])
     outpost.close()

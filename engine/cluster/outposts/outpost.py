@@ -9,9 +9,9 @@ from pathlib import Path
 
 from engine import config
 from engine.cluster.outposts.spread import Submission
+from engine.cluster.same_problem import problem_here
 from engine.core import Evaluation
 from engine.evaluation import Evaluators, open_pool
-from engine.parts import read_problem
 from engine.session import log_to_terminal
 
 
@@ -30,11 +30,12 @@ def cores_of(number: int, *, of: int, cores: Sequence[int]) -> Sequence[int]:
 class Outpost:
     """Programs in, verdicts out. Its methods may be called from any thread."""
 
-    def __init__(self, settings: str) -> None:
+    def __init__(self, settings: str, *, fingerprint: str) -> None:
         """Start nothing yet.
 
         Args:
             settings: of the whole run, as YAML.
+            fingerprint: of the run's problem, which has to be the same here.
         """
         log_to_terminal()
         self._resources = ExitStack()
@@ -42,6 +43,7 @@ class Outpost:
         path = Path(folder) / "settings.yaml"
         path.write_text(settings)
         self._settings = config.load(path)
+        self._fingerprint = fingerprint
         self._pool: Evaluators | None = None
         self._came = threading.Event()  # a program
 
@@ -49,10 +51,11 @@ class Outpost:
         """Start an evaluator on each core; return how many they are.
 
         Raises:
-            UserError: the problem can't be read here, or a wall is missing that is asked for.
+            UserError: the problem can't be read here or is not the driver's, or a wall is missing
+                that is asked for.
         """
         os.sched_setaffinity(0, cores)
-        problem = read_problem(self._settings)
+        problem = problem_here(self._settings, fingerprint=self._fingerprint)
         pool = self._resources.enter_context(
             open_pool(problem=problem, workers=len(cores), cores=sorted(cores))
         )

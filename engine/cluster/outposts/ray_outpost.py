@@ -31,8 +31,10 @@ class RayOutpost:
     _pulse: Any = None
 
     @classmethod
-    def asked(cls, settings: ClusterSettings, *, text: str, name: str) -> "RayOutpost":
-        """Ask for one; see `RayWorker`."""
+    def asked(
+        cls, settings: ClusterSettings, *, text: str, fingerprint: str, name: str
+    ) -> "RayOutpost":
+        """Ask for one; see `RayWorker`, and `Outpost` for its text and fingerprint."""
         kind: Any = ray.remote(Outpost)
         actor = kind.options(
             name=named(f"{name} outpost"),
@@ -40,7 +42,7 @@ class RayOutpost:
             max_restarts=0,
             max_concurrency=4,
             scheduling_strategy="SPREAD",
-        ).remote(text)
+        ).remote(text, fingerprint=fingerprint)
         return cls(actor=actor, workers=0, patience=settings.patience)
 
     def place(self) -> tuple[str, Sequence[int]]:

@@ -1,0 +1,63 @@
+"""Runs on a cluster that can't go on: a line says why, before anything is started."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+from command import run
+
+from engine import config
+from engine.beginning import begun_session
+from engine.cluster.islands import island_settings
+from engine.cluster.places import island_folder
+from engine.core import INITIAL, Evaluation
+from engine.parts import read_problem
+from engine.problem import shipped
+from engine.settings import RunSettings
+from engine.store import Verdict, create_run
+
+ISLANDS = 3
+
+
+def settings_of(tmp_path: Path) -> RunSettings:
+    """The settings of a run of a problem that the test may change."""
+    shutil.copytree(shipped()["signal"], problem := tmp_path / "problem")
+    return config.resolve(
+        [
+            *(f"problem.path={problem}", "model=mutation", "fill=none", "cluster=ray"),
+            *(f"islands.count={ISLANDS}", "budget.candidates=6", "evaluation.workers=1"),
+        ]
+    )
+
+
+def founded(tmp_path: Path) -> Path:
+    """A run as it stands when its islands are founded, and nothing else is done."""
+    settings, folder = settings_of(tmp_path), tmp_path / "run"
+    problem = read_problem(settings)
+    evaluation = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
+    first = Verdict(candidate=INITIAL, evaluation=evaluation, program=problem.initial_program)
+    for number in range(ISLANDS):
+        create_run(
+            island_folder(folder, number),
+            write_config=partial(config.save, island_settings(settings, number)),
+            events=[begun_session(0, problem), first],
+        )
+    config.save(settings, folder / "config.yaml")
+    return folder
+
+
+def refused(folder: Path) -> str:
+    """Why a run doesn't go on."""
+    done = run(f"resume={folder}", scratch=folder.parent / "scratch")
+    assert done.returncode == 2 and not done.stdout, done.stdout + done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_run_whose_problem_has_changed_does_not_go_on(tmp_path: Path) -> None:
+    folder = founded(tmp_path)
+    with (tmp_path / "problem" / "evaluator.py").open("a") as file:
+        file.write("# changed\n")
+    line = refused(folder)
+    assert f"has changed since {folder} began" in line and "would not compare" in line
