@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -133,3 +134,11 @@ def test_an_outpost_does_not_begin_where_the_problem_is_another() -> None:
     with pytest.raises(UserError, match=r"signal, its data.* so scores would not compare"):
         outpost.start([0])
     outpost.close()
+
+
+def test_an_outpost_that_is_killed_leaves_no_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    Outpost(yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False), fingerprint="")
+    assert not [*tmp_path.iterdir()]  # as it is killed in the end, it could not remove any

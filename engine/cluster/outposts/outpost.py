@@ -38,11 +38,11 @@ class Outpost:
             fingerprint: of the run's problem, which has to be the same here.
         """
         log_to_terminal()
+        with tempfile.TemporaryDirectory(prefix="brood-outpost-") as folder:
+            path = Path(folder) / "settings.yaml"
+            path.write_text(settings)
+            self._settings = config.load(path)
         self._resources = ExitStack()
-        folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="brood-outpost-"))
-        path = Path(folder) / "settings.yaml"
-        path.write_text(settings)
-        self._settings = config.load(path)
         self._fingerprint = fingerprint
         self._pool: Evaluators | None = None
         self._came = threading.Event()  # a program
