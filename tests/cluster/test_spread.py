@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from processes import eventually
 
 from engine import config
 from engine.cluster.outposts.outpost import Outpost
@@ -26,7 +27,7 @@ SLOW = f"import time\ntime.sleep(1.5)\n{PROGRAM}"
 
 
 class Elsewhere:
-    """An outpost that may be lost."""
+    """An outpost that may be lost, or unable to evaluate."""
 
     workers = 1
 
@@ -34,7 +35,7 @@ class Elsewhere:
         text = yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False)
         self.outpost = Outpost(text, fingerprint=PROBLEM.fingerprint)
         self.outpost.start([0])
-        self.is_lost = False
+        self.is_lost = self.is_broken = self.is_killed = False
         self.got: list[str] = []
 
     def submit(self, programs: Sequence[Submission]) -> None:
@@ -47,7 +48,12 @@ class Elsewhere:
         found = self.outpost.take(0.05)
         if self.is_lost:
             raise OutpostLost("it is dead")
+        if self.is_broken:
+            raise UserError("a sandbox did not start")
         return found
+
+    def kill(self) -> None:
+        self.is_killed = True
 
 
 @pytest.fixture
@@ -104,6 +110,21 @@ def test_what_a_lost_place_had_is_run_elsewhere(
     found = verdicts(spread, 30)
     assert elsewhere.got and spread.workers == 1
     assert len({each.score for each in found.values()}) == 1
+    assert eventually(lambda: elsewhere.is_killed)
+
+
+def test_what_a_place_had_that_can_evaluate_nothing_any_more_is_run_elsewhere(
+    spread: SpreadEvaluators, elsewhere: Elsewhere, caplog: pytest.LogCaptureFixture
+) -> None:
+    spread.add(elsewhere)
+    for number in range(30):
+        spread.submit(candidate_id=str(number), program=PROGRAM, order=number)
+    elsewhere.is_broken = True
+    found = verdicts(spread, 30)
+    assert elsewhere.got and spread.workers == 1
+    assert len({each.score for each in found.values()}) == 1
+    assert eventually(lambda: elsewhere.is_killed)
+    assert "a sandbox did not start" in caplog.text
 
 
 def test_the_most_urgent_go_first(spread: SpreadEvaluators) -> None:

@@ -82,7 +82,7 @@ class RayOutpost:
             self._get(pulse)
 
     def kill(self) -> None:
-        """End its process."""
+        """See `OutpostHandle.kill`; the driver sees that it is dead, and starts another one."""
         ray.kill(self.actor)
 
     def _get(self, answer: Any) -> Any:

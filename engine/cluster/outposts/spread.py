@@ -38,15 +38,27 @@ class OutpostLost(Exception):
 
 
 class OutpostHandle(Protocol):
-    """Evaluators at another place. Both methods raise `OutpostLost`."""
+    """Evaluators at another place."""
 
     workers: int
 
     def submit(self, programs: Sequence[Submission]) -> None:
-        """Send programs there."""
+        """Send programs there.
+
+        Raises:
+            OutpostLost: it is dead, or does not answer.
+        """
 
     def take(self, seconds: float) -> Sequence[tuple[str, Evaluation]]:
-        """Return the verdicts since the last time; wait up to ``seconds`` for the first."""
+        """Return the verdicts since the last time; wait up to ``seconds`` for the first.
+
+        Raises:
+            OutpostLost: see `submit`.
+            UserError: it can evaluate nothing any more.
+        """
+
+    def kill(self) -> None:
+        """End it, so that who started it starts another one; idempotent."""
 
 
 @dataclass(kw_only=True)
@@ -191,11 +203,11 @@ class SpreadEvaluators:
                 for name, evaluation in handle.take(_PATIENCE):
                     self._deliver(place, name, evaluation)
                 self._dispatch()
-        except OutpostLost as error:
+        except (OutpostLost, UserError) as error:
             self._give_up(place, error)
 
-    def _give_up(self, place: _Place, error: OutpostLost) -> None:
-        """Forget a place; its programs go to the others."""
+    def _give_up(self, place: _Place, error: OutpostLost | UserError) -> None:
+        """End a place that is of no more use; its programs go to the others."""
         with self._change:
             if place not in self._places:
                 return
@@ -209,6 +221,8 @@ class SpreadEvaluators:
                 "%d evaluators are lost (%s); %d programs go to others", place.workers, error, count
             )
         self._dispatch()
+        if place.handle is not None and not self._is_closed:
+            place.handle.kill()
 
 
 def _room(place: _Place) -> float:
