@@ -70,6 +70,19 @@ def test_workers_that_are_killed_change_nothing(
         assert texts(folder, number) == texts(undisturbed, number)
 
 
+def test_an_outpost_ends_with_its_worker_and_is_replaced(
+    tmp_path: Path, left_nothing: None
+) -> None:
+    few = ("budget.candidates=150", "cluster.workers=1", "cluster.outposts=1")
+    process = begun(*ARGUMENTS, *few, f"runs={tmp_path}")
+    wait_for(process, tmp_path / "run", 15)
+    (outpost,) = workers(process.pid, kind="Outpost")
+    (worker,) = workers(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    assert eventually(lambda: outpost not in workers(process.pid, kind="Outpost"))
+    assert "150 candidates evaluated" in finished(process)
+
+
 def test_workers_that_die_again_and_again_end_the_run(
     tmp_path: Path, undisturbed: Path, left_nothing: None
 ) -> None:

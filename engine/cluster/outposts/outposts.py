@@ -30,7 +30,10 @@ class Outposts:
         self._deaths = 0
 
     def turn(self, workers: Sequence[RayWorker]) -> None:
-        """Replace those that are lost or must go; let a worker use each whose own is gone.
+        """Replace those that are lost, must go or have lost their worker; let one use each new one.
+
+        One whose worker is lost may still be answering that one, and what it answers would be lost
+        to the next. So it is not handed on.
 
         Args:
             workers: that are ready.
@@ -39,19 +42,19 @@ class Outposts:
             UserError: outposts can't be started.
         """
         gone = leaving()
-        for outpost in [*self._users]:
+        for outpost, user in [*self._users.items()]:
             try:
                 outpost.check()
             except OutpostLost as error:
                 self._bury(outpost, error)
                 continue
-            if outpost.node in gone:
+            if outpost.node in gone or (user is not None and user not in workers):
                 outpost.kill()
                 del self._users[outpost]
         while len(self._users) < self._wanted:
             self._start()
         for outpost, user in self._users.items():
-            if workers and user not in workers:
+            if workers and user is None:
                 uses = Counter(map(id, self._users.values()))
                 worker = min(workers, key=lambda each: uses[id(each)])
                 self._users[outpost] = worker
