@@ -5,12 +5,12 @@ It saves evaluations and is no record of anything: whoever can't reach it goes o
 
 import logging
 
-import msgspec
 from sqlalchemy import Column, Connection, MetaData, Table, Text, exc, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.schema import CreateSchema
 
-from engine.core import Evaluation
+from engine.core import Evaluation, Verdict
+from engine.store.form import decode, encode
 from engine.store.postgres import engine_of, schema_of
 
 _METADATA = MetaData()
@@ -18,7 +18,7 @@ _VERDICTS = Table(
     "verdicts",
     _METADATA,
     Column("key", Text, primary_key=True),
-    Column("body", Text, nullable=False),  # JSON
+    Column("body", Text, nullable=False),  # see `text_of`
 )
 _log = logging.getLogger("brood")
 
@@ -39,18 +39,18 @@ class VerdictTable:
         self._said = False
 
     def find(self, key: str) -> Evaluation | None:
-        """Return the evaluation of a key; None if there is none, or nobody to ask."""
+        """Return the evaluation of a key; None if there is none to be read, or nobody to ask."""
         try:
             wanted = select(_VERDICTS.c.body).where(_VERDICTS.c.key == key)
             body = self._connected().execute(wanted).scalar()
         except exc.DBAPIError as error:
             self._drop(error)
             return None
-        return None if body is None else msgspec.json.decode(body, type=Evaluation)
+        return None if body is None else evaluation_of(body)
 
     def put(self, key: str, evaluation: Evaluation) -> None:
         """Keep an evaluation, unless there is one of its key."""
-        body = msgspec.json.encode(evaluation).decode()
+        body = text_of(evaluation)
         try:
             row = insert(_VERDICTS).values(key=key, body=body).on_conflict_do_nothing()
             self._connected().execute(row)
@@ -80,3 +80,22 @@ class VerdictTable:
         if not self._said:
             self._said = True
             _log.warning("verdicts are not shared for now: %s", str(error.orig).partition("\n")[0])
+
+
+def text_of(evaluation: Evaluation) -> str:
+    """Return an evaluation as the table has it: as a verdict in a log, on a program without a name.
+
+    Raises:
+        ValueError: its score isn't finite.
+    """
+    return encode(Verdict(candidate="", evaluation=evaluation))
+
+
+def evaluation_of(body: str) -> Evaluation | None:
+    """Return what `text_of` was given; None for a text that another version wrote, or nobody."""
+    try:
+        found = decode(Verdict.KIND, body)
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return None
+    assert isinstance(found, Verdict)
+    return found.evaluation

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from servers import Server
@@ -34,6 +36,16 @@ def test_the_first_verdict_of_a_key_stays(table: VerdictTable) -> None:
     table.put("one", FOUND)
     table.put("one", Evaluation(score=7.0, failure=None, seconds=0.5))
     assert table.find("one") == FOUND
+
+
+def test_what_the_table_has_may_not_be_finite_or_not_be_read(
+    server: Server, table: VerdictTable
+) -> None:
+    odd = replace(FOUND, metrics={"width": math.inf})
+    table.put("one", odd)
+    assert table.find("one") == odd
+    server.sql("""UPDATE "a-run".verdicts SET body = 'null'""")
+    assert table.find("one") is None
 
 
 def test_a_server_that_is_away_costs_a_verdict_and_no_more(
