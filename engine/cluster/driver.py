@@ -26,13 +26,13 @@ from engine.cluster.learning.shared_learner import SharedLearner
 from engine.cluster.on_ray import RayWorker, WorkerLost
 from engine.cluster.outposts.outposts import Outposts
 from engine.cluster.outposts.ray_outpost import RayOutpost
+from engine.cluster.refusals import Refusals
 from engine.cluster.worker import IslandReport, Worker, WorkerReport
 from engine.core import Problem, UserError
 from engine.settings import RunSettings
 
 _PAUSE = 0.5  # seconds between two looks at the workers
 _MEASURED = 10.0  # seconds after which a worker's rate with its islands is believed
-_AGAIN = 1.0  # seconds after which an island that was refused is offered again
 _log = logging.getLogger("brood")
 
 
@@ -66,6 +66,7 @@ class Driver:
         self._stays = Counter[int]()  # by island, how often it was given to a worker
         self._keeps_kv = settings.cache.kind != "none"
         self._nodes = LastNodes(folder)
+        self._refusals = Refusals()
         self._not_before: dict[int, float] = {}
         self._rates: dict[RayWorker, float] = {}  # candidates a second
         self._next_move = 0.0
@@ -120,7 +121,8 @@ class Driver:
             show: called after each look at the workers.
 
         Raises:
-            UserError: workers can't be started, or the model can't go on to learn.
+            UserError: workers can't be started, an island can go on at none, or the model can't go
+                on to learn.
         """
         if self._settings.learning.method != "none":
             self._learner = shared_learner(self._settings, self._folder, progress=self._progress)
@@ -213,7 +215,10 @@ class Driver:
             if (reason := report.lost.get(number)) is not None:
                 _log.warning("island %d can't go on there: %s", number, reason)
                 del self._at[number]
-                self._not_before[number] = time.monotonic() + _AGAIN
+                known = [self.islands.get(number), report.islands.get(number)]
+                candidates = max((each.candidates for each in known if each is not None), default=0)
+                pause = self._refusals.add(number, reason, candidates=candidates)
+                self._not_before[number] = time.monotonic() + pause
                 continue
             island = self.islands[number] = report.islands[number]
             if island.is_over or island.has_stopped:
