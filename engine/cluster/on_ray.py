@@ -37,7 +37,7 @@ _GONE = (
 
 
 class WorkerLost(Exception):
-    """A worker is dead, or does not answer."""
+    """A worker is dead, does not answer, or can't work."""
 
 
 class RayWorker:
@@ -207,14 +207,15 @@ def got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
 
     Raises:
         UserError: it does.
-        Exception: ``lost``, where it is dead or does not answer in time.
+        Exception: ``lost``, where it is dead, does not answer in time or fails as nobody expects.
     """
     try:
         return ray.get(answer, timeout=seconds)
     except exceptions.RayTaskError as error:
-        if isinstance(error.cause, UserError):
-            raise error.cause from None
-        raise
+        cause = error.cause
+        if isinstance(cause, UserError):
+            raise cause from None
+        raise lost(f"{type(cause).__name__}: {cause}".partition("\n")[0]) from error
     except _GONE as error:
         raise lost(str(error).partition("\n")[0]) from error
 

@@ -257,10 +257,10 @@ class Worker:
                     self._turn(host)
         except BaseException as error:
             self._error = str(error) or type(error).__name__
+            if self._ready.done() or not isinstance(error, UserError):
+                _log.exception("a worker ends")  # the driver has a line of it
             if not self._ready.done():
                 self._ready.set_exception(error)
-            else:
-                _log.exception("a worker ends")
 
     def _turn(self, host: Host) -> None:
         here = set(host.islands)

@@ -37,6 +37,28 @@ from engine.core import Sent
 from engine.store import read_log
 
 pytestmark = pytest.mark.slow
+FAILING = """
+from engine import config
+from engine.cluster.before_ray import prepare_ray
+from engine.core import UserError
+
+prepare_ray()
+import ray
+
+from engine.cluster.on_ray import WorkerLost, got, open_ray
+
+
+def fails(error):
+    raise error
+
+
+with open_ray(config.resolve(["cluster=ray"]).cluster):
+    for error in (UserError("said"), RuntimeError("first\\nsecond")):
+        try:
+            got(ray.remote(fails).remote(error), seconds=300, lost=WorkerLost)
+        except (UserError, WorkerLost) as found:
+            print(f"got {type(found).__name__}: {found}")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +146,13 @@ def test_a_run_that_is_asked_to_stop_goes_on_later(tmp_path: Path, undisturbed: 
     finished(begun(f"resume={folder}"))
     for number in range(ISLANDS):
         assert texts(folder, number) == texts(undisturbed, number)
+
+
+def test_an_error_that_nobody_expects_is_that_of_a_lost_worker() -> None:
+    done = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("got ")]
+    assert said == ["got UserError: said", "got WorkerLost: RuntimeError: first"]
 
 
 def test_a_run_that_ends_by_time_ends(tmp_path: Path, left_nothing: None) -> None:
