@@ -132,8 +132,14 @@ class Run:
             load: returns the model, which stays open; None to load the settings' and close it.
 
         Raises:
-            UserError: the folder exists, or something does not suit the run's settings.
+            UserError: the folder exists, the islands are to be on a cluster, or something does not
+                suit the run's settings.
         """
+        if (kind := settings.cluster.kind) != "none":
+            raise UserError(
+                f"cluster is {kind}, and a run from Python has all its islands in its own process; "
+                "leave cluster away, or start the run with `brood run`"
+            )
         folder = Path(settings.runs) / (settings.name or default_name(settings))
         if folder.exists():
             raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")

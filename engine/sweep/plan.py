@@ -135,7 +135,13 @@ def plan(arguments: Sequence[str]) -> Sweep:
         place = [f"runs={config.quoted(str(folder))}", f"name={config.quoted(name)}"]
         common = set(jobs[0]).intersection(*jobs)
         varied = dict(each.split("=", 1) for each in job if each not in common)
-        runs.append(Planned(name=name, varied=varied, settings=config.resolve([*job, *place])))
+        settings = config.resolve([*job, *place])
+        if (kind := settings.cluster.kind) != "none":
+            raise UserError(
+                f"cluster is {kind}, and a run of a sweep has all its islands in one process; "
+                "leave cluster= away, or start each run by itself"
+            )
+        runs.append(Planned(name=name, varied=varied, settings=settings))
     sweep = Sweep(folder=folder, runs=tuple(runs))
     if not folder.exists() or (is_sweep(folder) and read_sweep(folder) == sweep):
         return sweep

@@ -121,6 +121,13 @@ def test_resuming_needs_the_same_functions(tmp_path: Path) -> None:
             pass
 
 
+def test_a_run_on_a_cluster_is_the_command_lines(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cluster is ray, and a run from Python"):  # noqa: SIM117
+        with Run.of("signal", runs=tmp_path, cluster="ray", **QUICK):
+            pass
+    assert not [*tmp_path.iterdir()]
+
+
 def test_the_command_line_says_where_such_a_run_goes_on(tmp_path: Path) -> None:
     with Run.of(problem(), runs=tmp_path, name="said", **QUICK):
         pass

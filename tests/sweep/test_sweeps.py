@@ -175,6 +175,12 @@ def test_another_sweep_of_the_same_name_is_refused(tmp_path: Path) -> None:
         plan([*given, "name=other"])
 
 
+def test_a_sweep_on_a_cluster_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cluster is ray, and a run of a sweep .* in one process"):
+        plan([*arguments(tmp_path)[1:], "cluster=none,ray"])
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("text", ["", "runs: 3", "runs: []", "runs: [{name: a}]", "{", "\0"])
 def test_a_damaged_file_is_a_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "sweep.yaml").write_text(text)
