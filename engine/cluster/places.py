@@ -2,6 +2,11 @@
 
 from pathlib import Path
 
+import yaml
+
+from engine.documents import read_yaml
+from engine.store import is_run
+
 ISLANDS = "islands"
 """Folder of a run that holds its islands' runs."""
 
@@ -12,5 +17,17 @@ def island_folder(folder: Path, number: int) -> Path:
 
 
 def is_on_cluster(folder: Path) -> bool:
-    """Whether a folder is a run whose islands have runs of their own."""
-    return (folder / ISLANDS).is_dir()
+    """Whether a folder is a run whose islands have runs of their own, or were to get them.
+
+    An island's own run has the settings of the whole one, but events too.
+    """
+    return (folder / ISLANDS).is_dir() or (not is_run(folder) and _names_cluster(folder))
+
+
+def _names_cluster(folder: Path) -> bool:
+    """Whether the settings in a folder say so, whatever version wrote them."""
+    try:
+        values = read_yaml((folder / "config.yaml").read_text(encoding="utf-8"))
+        return bool(values["cluster"]["kind"] != "none")
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+        return False

@@ -22,7 +22,7 @@ from engine.interrupt import interruptible
 from engine.parts import read_problem
 from engine.report.summary import learned
 from engine.settings import RunSettings
-from engine.store import RunHistory, check_server, read_event, read_log, replay
+from engine.store import RunHistory, check_server, is_run, read_event, read_log, replay
 from engine.terminal import INTERRUPTED
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -52,13 +52,28 @@ def resume(folder: Path) -> int:
         UserError: it can't go on.
     """
     settings = config.load_run(folder)
-    first = island_folder(folder, 0)
-    if not first.is_dir():
-        raise UserError(f"{folder} was never begun; remove it and start the run again")
+    _check_founded(settings, folder)
     problem = read_problem(settings)
-    check_unchanged(problem, _first_session(first), folder=folder)
+    check_unchanged(problem, _first_session(island_folder(folder, 0)), folder=folder)
     with open_ray(settings.cluster):
         return _session(settings, problem, folder, founds=False, keep=lambda: None)
+
+
+def _check_founded(settings: RunSettings, folder: Path) -> None:
+    """Check that the islands of a run are there, all of them.
+
+    Raises:
+        UserError: one is missing.
+    """
+    islands = [island_folder(folder, number) for number in range(settings.islands.count)]
+    missing = [each for each in islands if not is_run(each)]
+    if missing == islands:
+        raise UserError(f"{folder} was never begun; remove it and start the run again")
+    if missing:
+        raise UserError(
+            f"{missing[0]} is not there; bring it back, or remove {folder} and start the run again "
+            "if it was killed before it had begun"
+        )
 
 
 def _first_session(island: Path) -> Session:

@@ -11,7 +11,7 @@ from command import run
 from engine import config
 from engine.beginning import begun_session
 from engine.cluster.islands import island_settings
-from engine.cluster.places import island_folder
+from engine.cluster.places import is_on_cluster, island_folder
 from engine.core import INITIAL, Evaluation
 from engine.parts import read_problem
 from engine.problem import shipped
@@ -61,3 +61,22 @@ def test_a_run_whose_problem_has_changed_does_not_go_on(tmp_path: Path) -> None:
         file.write("# changed\n")
     line = refused(folder)
     assert f"has changed since {folder} began" in line and "would not compare" in line
+
+
+def test_a_run_that_was_killed_while_its_workers_loaded_was_never_begun(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    config.save(settings_of(tmp_path), folder / "config.yaml")
+    assert f"{folder} was never begun; remove it" in refused(folder)
+
+
+def test_a_run_that_lacks_an_island_does_not_go_on(tmp_path: Path) -> None:
+    folder = founded(tmp_path)
+    shutil.rmtree(island := island_folder(folder, 1))
+    assert f"{island} is not there; bring it back" in refused(folder)
+
+
+def test_an_island_is_no_run_on_a_cluster(tmp_path: Path) -> None:
+    folder = founded(tmp_path)
+    assert is_on_cluster(folder) and not is_on_cluster(island_folder(folder, 0))
+    assert not is_on_cluster(tmp_path) and not is_on_cluster(tmp_path / "nowhere")
