@@ -22,7 +22,7 @@ from engine.interrupt import interruptible
 from engine.parts import read_problem
 from engine.report.summary import learned
 from engine.settings import RunSettings
-from engine.store import RunHistory, check_server, is_run, read_event, read_log, replay
+from engine.store import RunHistory, check_server, is_run, locked, read_event, read_log, replay
 from engine.terminal import INTERRUPTED
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -41,7 +41,7 @@ def start(settings: RunSettings) -> int:
     islands = [island_folder(folder, number) for number in range(settings.islands.count)]
     check_server(settings.store, names=[folder.name, *(each.name for each in islands)])
     problem = read_problem(settings)
-    with open_ray(settings.cluster), _new_folder(folder, settings) as keep:
+    with open_ray(settings.cluster), _new_folder(folder, settings) as keep, locked(folder):
         return _session(settings, problem, folder, founds=True, keep=keep)
 
 
@@ -52,11 +52,12 @@ def resume(folder: Path) -> int:
         UserError: it can't go on.
     """
     settings = config.load_run(folder)
-    _check_founded(settings, folder)
-    problem = read_problem(settings)
-    check_unchanged(problem, _first_session(island_folder(folder, 0)), folder=folder)
-    with open_ray(settings.cluster):
-        return _session(settings, problem, folder, founds=False, keep=lambda: None)
+    with locked(folder):
+        _check_founded(settings, folder)
+        problem = read_problem(settings)
+        check_unchanged(problem, _first_session(island_folder(folder, 0)), folder=folder)
+        with open_ray(settings.cluster):
+            return _session(settings, problem, folder, founds=False, keep=lambda: None)
 
 
 def _check_founded(settings: RunSettings, folder: Path) -> None:

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from engine.core import UserError
@@ -33,6 +35,16 @@ def take_lock(folder: Path) -> int:
             time.sleep(_SECONDS * (attempt + 1 < _ATTEMPTS))
     os.close(descriptor)
     raise UserError(f"another process works on {folder}; wait for it or stop it")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a run for the length of a ``with`` block; see `take_lock`."""
+    descriptor = take_lock(folder)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_held(folder: Path) -> bool:

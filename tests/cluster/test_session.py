@@ -16,7 +16,7 @@ from engine.core import INITIAL, Evaluation
 from engine.parts import read_problem
 from engine.problem import shipped
 from engine.settings import RunSettings
-from engine.store import Verdict, create_run
+from engine.store import Verdict, create_run, locked
 
 ISLANDS = 3
 
@@ -74,6 +74,12 @@ def test_a_run_that_lacks_an_island_does_not_go_on(tmp_path: Path) -> None:
     folder = founded(tmp_path)
     shutil.rmtree(island := island_folder(folder, 1))
     assert f"{island} is not there; bring it back" in refused(folder)
+
+
+def test_a_run_that_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:
+    folder = founded(tmp_path)
+    with locked(folder):
+        assert f"another process works on {folder}" in refused(folder)
 
 
 def test_an_island_is_no_run_on_a_cluster(tmp_path: Path) -> None:
