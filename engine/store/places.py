@@ -102,7 +102,7 @@ def check_server(url: str | None, *, names: Sequence[str]) -> None:
 def _address(file: Path) -> tuple[str, str]:
     """Return the server and the schema that a file names."""
     try:
-        url, _, schema = file.read_text().strip().rpartition("#")
+        url, _, schema = file.read_text().strip().partition("#")  # a URL can hold none
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file} can't be read: {error}") from error
     if not url or not schema:

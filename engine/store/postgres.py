@@ -335,7 +335,7 @@ def _schema(connection: Connection, name: str) -> int:
     Raises:
         UserError: it is no log, or none that this version reads.
     """
-    _, _, schema = name.rpartition("#")
+    _, _, schema = name.partition("#")
     found = connection.execute(
         text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name"),
         {"name": schema},

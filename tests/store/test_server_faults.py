@@ -172,6 +172,14 @@ def test_a_run_of_the_same_name_is_refused_and_stays(tmp_path: Path, server: Ser
     assert not (tmp_path / "other").exists() or not [*(tmp_path / "other").iterdir()]
 
 
+def test_the_name_of_a_run_may_have_a_number_sign_in_it(tmp_path: Path, server: Server) -> None:
+    folder = made(tmp_path / "one#two", server.url)
+    with EventLog(folder) as log:
+        write(log, "0.0")
+    assert names(folder) == ["0.0"]
+    assert server.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'one#two'") == [(1,)]
+
+
 def test_a_run_whose_folder_cannot_be_made_leaves_no_schema(tmp_path: Path, server: Server) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "file").touch()
