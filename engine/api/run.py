@@ -123,6 +123,7 @@ class Run:
         *,
         problem: Problem | None = None,
         load: Callable[[], Model] | None = None,
+        stored_as: str | None = None,
     ) -> Iterator["Run"]:
         """Begin a run. Its folder appears once everything that can fail early has not.
 
@@ -130,6 +131,7 @@ class Run:
             settings: the run's.
             problem: in place of the one in the settings' folder.
             load: returns the model, which stays open; None to load the settings' and close it.
+            stored_as: the run's name where a server has its events; None for its folder's.
 
         Raises:
             UserError: the folder exists, the islands are to be on a cluster, or something does not
@@ -155,7 +157,7 @@ class Run:
         archive_features(settings, problem)  # before anything is started
         key_of(settings.advisor)
         check_watching(settings)
-        check_server(settings.store, names=[folder.name])
+        check_server(settings.store, names=[stored_as or folder.name])
         pool = settings.pool
         reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
         with open_parts(settings, problem, load=load) as parts:
@@ -168,7 +170,9 @@ class Run:
                 if is_value:
                     keep_problem(problem, path.parent / KEPT / problem.name)
 
-            create_run(folder, write_config=write, events=events, url=settings.store)
+            create_run(
+                folder, write_config=write, events=events, url=settings.store, stored_as=stored_as
+            )
             with EventLog(folder, session=0) as log:
                 run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
                 with closing(run):

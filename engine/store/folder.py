@@ -47,6 +47,7 @@ def create_run(
     write_config: Callable[[Path], None],
     events: Iterable[Event],
     url: str | None = None,
+    stored_as: str | None = None,
 ) -> None:
     """Make the folder of a run, with its settings and its first events.
 
@@ -55,12 +56,13 @@ def create_run(
         write_config: writes the settings to the path that it is given.
         events: the first session's.
         url: of the server that is to have the events; None for a file in the folder.
+        stored_as: the run's name at the server; None for the folder's.
 
     Raises:
         UserError: the folder exists or can't be written, or the server can't be asked.
     """
     with (
-        new_database(first_rows(events), name=folder.name, url=url) as put,
+        new_database(first_rows(events), name=stored_as or folder.name, url=url) as put,
         whole_folder(folder, advice="set runs=FOLDER") as partial,
     ):
         write_config(partial / "config.yaml")

@@ -65,7 +65,7 @@ def _run(sweep: Sweep, planned: Planned, model: SharedModel) -> int:
         if planned.folder.exists():
             run = Run.resume(planned.folder, load=load)
         else:
-            run = Run.start(planned.settings, load=load)
+            run = Run.start(planned.settings, load=load, stored_as=planned.stored_as)
         with run as it:
             return evolve(it, place=where)
 

@@ -42,6 +42,11 @@ class Planned:
         """The run's."""
         return Path(self.settings.runs) / self.name
 
+    @property
+    def stored_as(self) -> str:
+        """Its name where a server has its events: runs of other sweeps may have folders like it."""
+        return f"{Path(self.settings.runs).resolve().name}/{self.name}"
+
     def summary(self) -> dict[str, Any] | None:
         """Return the run's summary; None as long as it has not reached its budget."""
         try:

@@ -20,9 +20,11 @@ from command import (
     start,
     wait_until,
 )
+from servers import Server
 
 from engine.core import UserError
 from engine.problem import shipped
+from engine.store import read_log
 from engine.sweep import plan, read_sweep, run_all
 from engine.sweep.process import grouped
 
@@ -173,6 +175,16 @@ def test_another_sweep_of_the_same_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(UserError, match="other exists; give another name="):
         plan([*given, "name=other"])
+
+
+def test_runs_of_one_name_in_two_sweeps_share_a_server(tmp_path: Path, server: Server) -> None:
+    for name in ("one", "two"):
+        given = arguments(tmp_path, f"name={name}", f"store={server.url}", candidates=1)
+        done = run(*given, scratch=tmp_path / "scratch")
+        assert done.returncode == 0, done.stderr
+    schemas = {name for (name,) in server.sql("SELECT nspname FROM pg_namespace")}
+    assert {"one/only", "two/only"} <= schemas
+    assert sum(1 for _ in read_log(tmp_path / "two" / "only")) > 2
 
 
 def test_a_sweep_on_a_cluster_is_refused(tmp_path: Path) -> None:
