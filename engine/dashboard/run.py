@@ -37,6 +37,7 @@ _MADE = (Child, Fill, Migrant)  # events with a program
 _STRIDE = 64  # events between two looks at the clock
 _LONGEST = 100_000  # characters of a program that are shown
 _KEPT_OF_MESSAGE = 300  # characters
+_REST = 5  # times what asking a server in vain took is between two times that it is asked
 
 Row = dict[str, Any]
 
@@ -67,17 +68,23 @@ class WatchedRun:
         self.lock = threading.Lock()
         self._file: object = None  # of which the events were taken in
         self._seen: tuple[object, ...] = ()  # of the files, when all was taken in
+        self._rests_until = float("-inf")  # by the monotonic clock
         self._facts: Row = {}
 
     def refresh(self, *, deadline: float) -> None:
         """Take in what the log goes on with, until a time of the monotonic clock at most."""
-        stamp = self._stamp()
-        if stamp != self._seen and time.monotonic() < deadline:
+        began = time.monotonic()
+        if self._rests_until <= began < deadline:
+            stamp: tuple[object, ...] = ()  # of a log whose server can't be asked
             try:
-                self._read(deadline)
-                self.error = ""
+                stamp = self._stamp()
+                if stamp != self._seen:
+                    self._read(deadline)
+                    self.error = ""
             except (UserError, OSError) as error:  # mended, its files are others
                 self.error, self.is_behind = str(error), False
+                if not stamp:
+                    self._rests_until = began + (1 + _REST) * (time.monotonic() - began)
             if not self.is_behind:
                 self._seen = stamp
         self.state = self._state()

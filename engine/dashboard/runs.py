@@ -91,9 +91,13 @@ class WatchedRuns:
             name: self._runs.get(name) or WatchedRun(name, folder)
             for name, folder in sorted(found.items())
         }
-        # Whoever is looked at comes first, then those that are nearly read.
-        order = sorted(self._runs.values(), key=lambda run: (run.name != first, run.is_behind))
-        for run in order:
+
+        # Whoever is looked at comes first, then those that are nearly read. Those that can't be
+        # read come last: a server that does not answer is waited for.
+        def place(run: WatchedRun) -> tuple[bool, bool, bool]:
+            return run.name != first, run.error != "", run.is_behind
+
+        for run in sorted(self._runs.values(), key=place):
             if run.lock.acquire(blocking=False):  # its figures are being made: the next time
                 try:
                     run.refresh(deadline=deadline)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hand_log import recorded, with_others
-from served import hand_folder
+from served import SECONDS, hand_folder
 
 from engine.core import INITIAL, UserError
 from engine.dashboard import WatchedRuns
@@ -26,6 +28,13 @@ def written(log: EventLog, *events: Event) -> None:
     for event in events:
         log.append(event)
     log.commit()
+
+
+def wait(until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_what_it_knows_is_what_the_report_says(tmp_path: Path) -> None:
@@ -135,6 +144,35 @@ def test_a_log_that_breaks_meanwhile_is_told_too(tmp_path: Path) -> None:
         written(log, Verdict(candidate="9.9", evaluation=recorded()[1].event.evaluation))
         run.refresh(deadline=FAR)
     assert run.state == "unreadable" and "9.9" in run.error
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("nonsense\n", "run.url is damaged: it names no server and schema"),
+        ("postgresql://nobody@127.0.0.1:1/brood#a\n", "127.0.0.1:1/brood#a can't be opened"),
+    ],
+    ids=("damaged", "away"),
+)
+def test_a_run_whose_server_cannot_be_asked_is_told_in_its_row(
+    tmp_path: Path, address: str, said: str
+) -> None:
+    hand_folder(tmp_path / "a")
+    (hand_folder(tmp_path / "b") / "run.url").write_text(address)
+    found = WatchedRuns(tmp_path).refresh()
+    for run in found.values():
+        run.refresh(deadline=FAR)
+    other, run = found["a"], found["b"]
+    assert other.facts()["candidates"] == 5
+    assert run.state == "unreadable" and said in run.facts()["error"]
+    (run.folder / "run.url").unlink()  # its log lies in run.db then
+
+    def is_read() -> bool:  # not at once, for it rests
+        run.refresh(deadline=FAR)
+        return not run.error
+
+    wait(is_read)
+    assert run.state == "stopped" and run.facts()["candidates"] == 5
 
 
 def test_runs_of_sweeps_are_found_and_unfinished_folders_are_not(tmp_path: Path) -> None:
