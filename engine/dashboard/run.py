@@ -52,6 +52,7 @@ class WatchedRun:
             it, and it could go on), ``unreadable``.
         is_behind: whether its log holds events that were not taken in.
         error: why it can't be read; empty if it can.
+        flaw: why its figures, when they were last made, lacked something; empty if they were whole.
         changes: counts how often events were taken in.
         growing: what was taken in; None before the first event.
         lock: held by whoever reads or extends ``growing``.
@@ -63,6 +64,7 @@ class WatchedRun:
         self.state = "stopped"
         self.is_behind = True
         self.error = ""
+        self.flaw = ""
         self.changes = 0
         self.growing: GrowingRun | None = None
         self.lock = threading.Lock()
@@ -101,7 +103,7 @@ class WatchedRun:
             "name": self.name,
             "href": f"/runs/{quote(self.name)}",
             "state": self.state,
-            "error": shown(cut(self.error, _KEPT_OF_MESSAGE)),
+            "error": shown(cut(self.error or self.flaw, _KEPT_OF_MESSAGE)),
             "reading": self.is_behind,
             **self._facts,
         }

@@ -75,12 +75,13 @@ class WatchedRuns:
                 last = None
             if last is not None:
                 rests = time.monotonic() - last.made < _REST * last.seconds
-                if rests or last.changes == run.changes:
+                if rests or (last.changes == run.changes and not last.error):
                     return last
             with run.lock:
                 if not run.changes:
                     return None
                 made = snapshot_of(run)
+                run.flaw = made.error
             others = [each for each in self._snapshots.items() if each[0] != run.name]
             self._snapshots = dict([*others[1 - _KEPT :], (run.name, made)])
             return made

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.core import UserError
 from engine.dashboard.run import WatchedRun
 from engine.report.analysis import RunRecord
-from engine.report.figures import Figure, figures_of
+from engine.report.figures import Aims, Figure, figures_of
 from engine.report.figures.thinning import thinned
 from engine.report.files import aims_of
 from engine.report.page.assets import plain, words
@@ -30,6 +31,7 @@ class Snapshot:
         made: when, in seconds of the monotonic clock.
         seconds: that making it took.
         figures: by name, in their order: each as JSON, and its digest.
+        error: why the figures lack something; empty if they are whole.
         programs: rows of `engine.report.tables.programs`, in the order of generation.
         ranks: each row's place when the best comes first.
     """
@@ -39,6 +41,7 @@ class Snapshot:
     made: float
     seconds: float
     figures: Mapping[str, tuple[str, str]]
+    error: str
     programs: Sequence[Row]
     ranks: Sequence[int]
 
@@ -82,13 +85,15 @@ def snapshot_of(run: WatchedRun) -> Snapshot:
         range(len(programs)),
         key=lambda place: _rank(programs[place]["score"], key),
     )
-    figures = {each.name: _encoded(each) for each in _figures(record, programs)}
+    found, error = _figures(record, programs)
+    figures = {each.name: _encoded(each) for each in found}
     return Snapshot(
         run=run,
         changes=run.changes,
         made=time.monotonic(),
         seconds=time.monotonic() - began,
         figures=figures,
+        error=error,
         programs=programs,
         ranks=best,
     )
@@ -101,8 +106,17 @@ def shown_row(row: Row) -> dict[str, Any]:
     return found
 
 
-def _figures(record: RunRecord, programs: Sequence[Row]) -> list[Figure]:
-    return figures_of(record, aims=aims_of([record]), programs=programs)
+def _figures(record: RunRecord, programs: Sequence[Row]) -> tuple[list[Figure], str]:
+    """Return the figures, and why they lack something: files beside the log may break meanwhile."""
+    aims, error = Aims(), ""
+    try:
+        aims = aims_of([record])
+    except (UserError, OSError) as broken:  # the problem's declaration
+        error = str(broken)
+    try:
+        return figures_of(record, aims=aims, programs=programs), error
+    except (UserError, OSError) as broken:  # the timeline
+        return [], str(broken)
 
 
 def _encoded(figure: Figure) -> tuple[str, str]:

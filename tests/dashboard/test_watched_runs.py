@@ -14,6 +14,7 @@ from served import SECONDS, hand_folder
 from engine.core import INITIAL, UserError
 from engine.dashboard import WatchedRuns
 from engine.dashboard.run import WatchedRun
+from engine.problem import shipped
 from engine.report.analysis import read_runs
 from engine.report.figures import Aims, figures_of
 from engine.report.tables import overview
@@ -144,6 +145,38 @@ def test_a_log_that_breaks_meanwhile_is_told_too(tmp_path: Path) -> None:
         written(log, Verdict(candidate="9.9", evaluation=recorded()[1].event.evaluation))
         run.refresh(deadline=FAR)
     assert run.state == "unreadable" and "9.9" in run.error
+
+
+def test_a_problem_that_breaks_meanwhile_is_told_beside_the_figures(tmp_path: Path) -> None:
+    problem = tmp_path / "problem"
+    shutil.copytree(shipped()["signal"], problem)
+    hand_folder(tmp_path / "runs" / "a", f"problem.path={problem}")
+    runs = WatchedRuns(tmp_path / "runs")
+    run = runs.refresh()["a"]
+    run.refresh(deadline=FAR)
+    declared = (problem / "problem.yaml").read_text()
+    (problem / "problem.yaml").write_text("direction: [")
+    broken = runs.snapshot(run)
+    assert broken is not None and broken.figures
+    assert f"{problem / 'problem.yaml'}:" in run.facts()["error"] and run.state == "stopped"
+    (problem / "problem.yaml").write_text(declared)
+
+    def is_whole() -> bool:  # not at once, for figures rest
+        runs.snapshot(run)
+        return not run.facts()["error"]
+
+    wait(is_whole)
+
+
+def test_a_timeline_that_breaks_meanwhile_is_told_in_place_of_the_figures(tmp_path: Path) -> None:
+    folder = hand_folder(tmp_path / "a")
+    (folder / "timeline.json").mkdir()
+    runs = WatchedRuns(tmp_path)
+    run = runs.refresh()["a"]
+    run.refresh(deadline=FAR)
+    snapshot = runs.snapshot(run)
+    assert snapshot is not None and not snapshot.figures and snapshot.programs
+    assert "timeline.json can't be read: Is a directory" in run.facts()["error"]
 
 
 @pytest.mark.parametrize(
