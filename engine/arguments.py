@@ -3,6 +3,7 @@
 The options of a run are read by ``engine.config``.
 """
 
+import errno
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,6 +11,9 @@ from typing import NamedTuple
 
 from engine.core import UserError
 from engine.terminal import BAD_INPUT, complain, guarded
+
+_REFUSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+"""What the system says of a path that this user may not use, or that nothing can have."""
 
 
 class Arguments(NamedTuple):
@@ -51,7 +55,8 @@ def execute(
     """Run a command and return its exit code; bad input is one line on standard error, and 2.
 
     An argument with none of ``keys`` is one of the rest: a folder's name may hold an equals sign.
-    ``--help`` prints ``usage``. Ctrl-C and an output that nobody reads end it without a traceback.
+    ``--help`` prints ``usage``. Ctrl-C, an output that nobody reads and a path that the system
+    refuses end it without a traceback.
     """
     return guarded(partial(_execute, command, arguments, keys=keys, usage=usage))
 
@@ -80,4 +85,12 @@ def _execute(
         return command(Arguments(options, rest))
     except UserError as error:
         complain(f"error: {error}")
+        return BAD_INPUT
+    except OSError as error:
+        if error.errno not in _REFUSED or error.filename is None:
+            raise
+        complain(
+            f"error: {error.filename} can't be used: {error.strerror}; give another path, or the "
+            "right to use it"
+        )
         return BAD_INPUT

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from engine.arguments import Arguments, execute
 from engine.core import UserError
+from engine.paths import expanded
 from engine.store import whole_folder
 
 TEMPLATE = Path(__file__).parent / "template"
@@ -43,7 +44,7 @@ def new_problem(name: str, *, parent: Path) -> Path:
             f"{name[:80]!r} is no name for a problem; take letters, digits, _ and -, a letter "
             "first, at most 64"
         )
-    parent = parent.expanduser()
+    parent = expanded(parent, what="folder")
     if not parent.is_dir():
         raise UserError(f"folder {parent} does not exist; make it, or give another in=FOLDER")
     folder = parent / name

@@ -103,6 +103,13 @@ def test_a_wrong_argument_is_named(refused: Refused, argument: str, words: str) 
     assert words in refused(argument)
 
 
+@pytest.mark.parametrize("key", ["problem.path", "data", "model.path", "pool.sources", "resume"])
+def test_a_path_that_the_system_refuses(refused: Refused, key: str) -> None:
+    path = f"/{'x' * 300}"
+    message = refused(f"{key}={path}")
+    assert path in message and "can't be used: File name too long; give another path" in message
+
+
 def test_a_width_that_cannot_learn_from_listed_answers(refused: Refused) -> None:
     message = refused("width.policy=cost_aware", "search.operators.verbalized=1")
     assert "width.policy is 'cost_aware'; it must be fixed or turboevolve with" in message

@@ -61,6 +61,8 @@ def test_it_improves_within_fifty_candidates(here: Path) -> None:
         (["mine\n"], "is no name"),
         (["mine", "in=nowhere"], "folder nowhere does not exist; make it, or give another in="),
         (["mine", "in=file"], "folder file does not exist"),
+        (["mine", "in=~nobody_such_user"], "folder '~nobody_such_user' can't be resolved"),
+        (["mine", f"in={'x' * 300}"], "x can't be used: File name too long; give another path"),
         (["taken"], "taken exists already; give another name"),
         (["file"], "file exists already"),
         (["link"], "link exists already"),

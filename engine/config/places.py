@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.core import UserError
 from engine.inference.weights import longest_context
+from engine.paths import expanded
 from engine.problem import POOL
 
 SHIPPED = "shipped"
@@ -78,9 +79,6 @@ def target(given: object) -> object:
 
 def full_path(given: object, key: str, must_be: str = "a folder") -> str:
     """Return a path in full, because a run may be resumed from elsewhere."""
-    try:
-        if isinstance(given, str) and given:
-            return str(Path(given).expanduser().absolute())
-    except RuntimeError as error:  # `~somebody` who has no home here
-        raise UserError(f"{key} is {given!r}, which can't be resolved: {error}") from error
+    if isinstance(given, str) and given:
+        return str(expanded(Path(given), what=key).absolute())
     raise UserError(f"{key} is {given!r}; it must be {must_be}")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from engine.core import UserError
 from engine.inference.environment import is_cpu_build
+from engine.paths import expanded
 from engine.settings import ModelSettings
 
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -70,10 +71,7 @@ def _folder(path: str) -> Path:
     Raises:
         UserError: the model is not on this machine.
     """
-    try:
-        folder = Path(path).expanduser()
-    except RuntimeError as error:  # `~somebody` who has no home here
-        raise UserError(f"model path {path!r} can't be resolved: {error}") from error
+    folder = expanded(Path(path), what="model path")
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise UserError(

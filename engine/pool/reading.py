@@ -18,6 +18,7 @@ from pathlib import Path
 
 from engine.core import Problem, Program, UserError
 from engine.core.bundle import is_bundle
+from engine.paths import expanded
 from engine.pool.runs import read_run
 from engine.store import is_run
 from engine.syntax import read
@@ -72,7 +73,7 @@ def _labelled(sources: Sequence[str | Path]) -> Iterator[tuple[str, Path]]:
     """Yield each source, as a full path, and a name that no other one has."""
     taken: set[str] = set()
     for source in sources:
-        folder = Path(source).expanduser().resolve()
+        folder = expanded(Path(source), what="pool", links=True)
         if not folder.is_dir():
             raise UserError(f"pool {source} is not a folder; give a folder of programs or a run's")
         label = name = _shown(folder.name)

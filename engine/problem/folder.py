@@ -23,6 +23,7 @@ from engine.core import (
     Stage,
     UserError,
 )
+from engine.paths import expanded
 from engine.problem.command import checked_command
 from engine.problem.declaration import one_line, read, read_declaration
 from engine.problem.fingerprint import fingerprint
@@ -58,8 +59,8 @@ def load_problem(folder: Path, *, data: Path | None = None, metric: str | None =
         UserError: the folder is not a complete problem, or the data are not what it reads; the
             message names what is missing or wrong, and where.
     """
-    folder = folder.expanduser().resolve()
-    data = None if data is None else data.expanduser().absolute()
+    folder = expanded(folder, what="problem folder", links=True)
+    data = None if data is None else expanded(data, what="data").absolute()
     peer = find(folder)
     if peer is not None:
         if data is not None:

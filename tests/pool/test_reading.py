@@ -199,6 +199,10 @@ def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path, double: Problem)
     for source in (tmp_path / "missing", tmp_path / "file.py"):
         with pytest.raises(UserError, match="is not a folder; give a folder of programs"):
             read(double, source)
+    (tmp_path / "circle").symlink_to("circle")
+    for source in (Path("~nobody_such_user/pool"), tmp_path / "circle"):
+        with pytest.raises(UserError, match=f"pool '{source}' can't be resolved"):
+            read(double, source)
 
 
 # Other runs.

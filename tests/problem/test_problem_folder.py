@@ -47,6 +47,14 @@ def test_no_such_folder(tmp_path: Path) -> None:
     assert "does not exist" in refused(tmp_path / "none")
 
 
+def test_a_path_that_leads_nowhere(folder: Path, reader: Path) -> None:
+    (folder.parent / "circle").symlink_to("circle")
+    nobodys = Path("~nobody_such_user/x")
+    assert "can't be resolved" in refused(nobodys)
+    assert "can't be resolved" in refused(folder.parent / "circle")
+    assert "can't be resolved" in refused(reader, nobodys)
+
+
 def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "does not exist" in refused(tmp_path / "file")
