@@ -10,8 +10,6 @@ from engine.core import UserError
 from engine.documents import compose_yaml, read_yaml
 from engine.problem.declaration import one_line, read
 
-MOST_SECONDS = 7 * 24 * 3600.0
-
 
 class Config:
     """The file, or none at all."""
@@ -80,8 +78,8 @@ class Config:
             raise self.wrong(keys, value, "true or false")
         return value
 
-    def positive(self, *keys: str) -> float | None:
-        """Return a number above 0, or None if there is none.
+    def positive(self, *keys: str, below: float) -> float | None:
+        """Return a number above 0 and below another one, or None if there is none.
 
         Raises:
             UserError: it is no such number.
@@ -90,8 +88,8 @@ class Config:
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 < value < MOST_SECONDS:
-            raise self.wrong(keys, value, "a number above 0")
+        if not is_number or not 0 < value < below:
+            raise self.wrong(keys, value, f"a number above 0 and below {below:,.0f}")
         return float(value)
 
     def numbers(self, *keys: str) -> tuple[float, ...] | None:
@@ -107,7 +105,10 @@ class Config:
             isinstance(each, int | float) and not isinstance(each, bool) for each in value
         ):
             raise self.wrong(keys, value, "a list of numbers")
-        return tuple(map(float, value))
+        try:
+            return tuple(map(float, value))
+        except OverflowError as error:  # of an int of hundreds of digits
+            raise self.wrong(keys, value, "a list of numbers below 1e308") from error
 
     def wrong(self, keys: Sequence[str], value: object, must_be: str) -> UserError:
         """Return the error that says where a value stands and what it must be."""

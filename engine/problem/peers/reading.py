@@ -27,6 +27,9 @@ SECONDS = 300.0
 """The time limit of a folder that names none: OpenEvolve's."""
 MEMORY_MB = 4096.0
 """The memory limit of a folder that names none."""
+MOST_SECONDS = 7 * 24 * 3600.0
+MOST_MEMORY_MB = 1e9
+"""Below these lie the limits that a folder may name."""
 METRIC = "combined_score"
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, for a configuration that names none."""
@@ -52,6 +55,7 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
     """
     config = Config(peer.configs[0] if peer.configs else None)
     text = _initial(peer)
+    initial_program = _as_program(peer, text)
     roots = tuple(dict.fromkeys((peer.evaluator.parent, peer.folder)))
     is_python = peer.initial.suffix == ".py"
     tree = parsed(peer.initial, text) if is_python else ast.Module(body=[], type_ignores=[])
@@ -79,7 +83,7 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
         folder=peer.folder,
         direction=Direction.MAXIMISE,
         statement=_asked(task, entry_point),
-        initial_program=text if is_python else bundle_of({f"program{peer.initial.suffix}": text}),
+        initial_program=initial_program,
         entry_point=entry_point,
         stages=JUDGED,
         isolate_cases=False,
@@ -139,6 +143,20 @@ def _initial(peer: PeerFolder) -> str:
     return text
 
 
+def _as_program(peer: PeerFolder, text: str) -> str:
+    """Return the text of the initial program with its file's name, if it is not Python.
+
+    Raises:
+        UserError: no file of a program may have its ending.
+    """
+    if peer.initial.suffix == ".py":
+        return text
+    try:
+        return bundle_of({f"program{peer.initial.suffix}": text})
+    except ValueError as error:
+        raise UserError(f"{peer.initial}: {error}; give the file another ending") from error
+
+
 def _stages(peer: PeerFolder, config: Config) -> tuple[tuple[str, float | None], ...]:
     """Return the functions to call in turn, with the score that each asks for."""
     if peer.contract != "openevolve":
@@ -166,9 +184,16 @@ def _check_functions(
     Raises:
         UserError: the evaluator lacks a function, or one takes other arguments.
     """
-    given = config.get("evaluator", "evaluator_args") or {}
+    keys = ("evaluator", "evaluator_args")
+    given = config.get(*keys) or {}
     if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
-        raise config.wrong(("evaluator", "evaluator_args"), given, "a mapping of names")
+        raise config.wrong(keys, given, "a mapping of names")
+    for key, value in given.items():
+        try:
+            json.dumps(value, sort_keys=True)  # as `Setup` crosses to the referee
+        except (TypeError, ValueError) as error:  # YAML has dates, sets and bytes too
+            must_be = "a text, a number, true, false, null, or a list or mapping of these"
+            raise config.wrong((*keys, key), value, f"{must_be}; put a date in quotes") from error
     for name, _ in stages:
         if name not in found.functions:
             raise UserError(
@@ -230,8 +255,8 @@ def _asked(task: str, entry_point: str) -> str:
 
 
 def _limits(peer: PeerFolder, config: Config) -> Limits:
-    memory = config.positive("evaluator", "memory_limit_mb") or MEMORY_MB
-    seconds = config.positive("evaluator", "timeout")
+    memory = config.positive("evaluator", "memory_limit_mb", below=MOST_MEMORY_MB) or MEMORY_MB
+    seconds = config.positive("evaluator", "timeout", below=MOST_SECONDS)
     if seconds is None and peer.contract == "shinka":
         for path in peer.scripts:
             duration = _DURATION.fullmatch(texts(parsed(path, read(path))).get("time", ""))

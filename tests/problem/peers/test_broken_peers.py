@@ -21,6 +21,19 @@ BROKEN_CONFIGS = {
     "config.yaml:1: evaluator is 3": "evaluator: 3\n",
     "config.yaml:2: evaluator.cascade_evaluation is 'no?'": "evaluator:\n"
     "  cascade_evaluation: no?\n",
+    "config.yaml:2: evaluator.cascade_thresholds is [99": "evaluator:\n"
+    f"  cascade_thresholds: [{'9' * 400}]\n",
+    "is 1000000; it must be a number above 0 and below 604,800": "evaluator:\n  timeout: 1000000\n",
+    "is 2000000000; it must be a number above 0 and below 1,000,000,000": "evaluator:\n"
+    "  memory_limit_mb: 2000000000\n",
+    "config.yaml:3: evaluator.evaluator_args.since is datetime.date(2024, 1, 1)": "evaluator:\n"
+    "  evaluator_args:\n    since: 2024-01-01\n",
+    "config.yaml:2: evaluator.evaluator_args.raw is b'hi'; it must be": "evaluator:\n"
+    "  evaluator_args: {raw: !!binary aGk=}\n",
+    "config.yaml:2: evaluator.evaluator_args.some is {'a'}; it must be": "evaluator:\n"
+    "  evaluator_args: {some: !!set {a}}\n",
+    "config.yaml:2: evaluator.evaluator_args.mixed is {1: 2, 'b': 3}; it must be": "evaluator:\n"
+    "  evaluator_args: {mixed: {1: 2, b: 3}}\n",
 }
 
 BROKEN_EVALUATORS = {
@@ -69,6 +82,12 @@ def test_a_program_that_is_no_text(tmp_path: Path) -> None:
     (folder / "initial_program.py").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match=r"initial_program\.py can't be read as UTF-8"):
         load_problem(folder)
+
+
+def test_a_program_whose_ending_no_file_may_have(tmp_path: Path) -> None:
+    folder = openevolve(tmp_path, initial_program=None)
+    write(folder, {"initial_program.c#": "int squares;\n"})
+    assert "initial_program.c#: 'program.c#' is no name of a program's file" in refused(folder)
 
 
 def test_no_initial_program(tmp_path: Path) -> None:

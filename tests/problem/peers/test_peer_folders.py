@@ -102,6 +102,11 @@ def test_a_third_stage_needs_a_second_threshold(tmp_path: Path) -> None:
     assert setup_of(load_problem(folder)).stages == (stages[0], ("evaluate_stage2", None))
 
 
+def test_a_memory_limit_has_no_bound_of_seconds(tmp_path: Path) -> None:
+    folder = openevolve(tmp_path, config=CONFIG + "  memory_limit_mb: 700000\n")
+    assert load_problem(folder).limits.memory_bytes == 700_000 << 20
+
+
 def test_a_metric_may_be_named(tmp_path: Path) -> None:
     problem = load_problem(openevolve(tmp_path), metric="right")
     assert setup_of(problem).metric == "right"
