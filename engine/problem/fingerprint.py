@@ -56,7 +56,7 @@ def fingerprint(folder: Path, data: Path | None) -> str:
                     content = hashlib.file_digest(file, "sha256").digest()
         except OSError as error:
             raise UserError(f"{path} can't be read: {error}") from error
-        digest.update(name.encode() + b"\0" + content)
+        digest.update(name.encode(errors="surrogateescape") + b"\0" + content)  # its own bytes
     return digest.hexdigest()
 
 

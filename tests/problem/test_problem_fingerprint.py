@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -37,6 +38,16 @@ def test_the_fingerprint_covers_the_data(reader: Path, tmp_path: Path) -> None:
     assert len({first, second, third}) == 3
     shutil.move(data, tmp_path / "moved")
     assert load_problem(reader, data=tmp_path / "moved").fingerprint == third
+
+
+def test_a_name_that_is_no_utf_8_is_covered_too(folder: Path) -> None:
+    names = [os.fsdecode(name) for name in (b"\xff.txt", b"\xfe.txt")]
+    (folder / "data").mkdir()
+    (folder / "data" / names[0]).write_text("")
+    first = load_problem(folder).fingerprint
+    assert load_problem(folder).fingerprint == first
+    (folder / "data" / names[0]).rename(folder / "data" / names[1])
+    assert load_problem(folder).fingerprint != first
 
 
 @pytest.fixture

@@ -126,7 +126,8 @@ def fingerprint_of(folder: Path, setup: Setup, *, modules: Iterable[Path]) -> st
                 content = hashlib.file_digest(file, "sha256").digest()
         except OSError as error:
             raise UserError(f"{path} can't be read: {error.strerror}") from error
-        digest.update("/".join(parts).encode() + b"\0" + content)
+        name = "/".join(parts).encode(errors="surrogateescape")  # its own bytes
+        digest.update(name + b"\0" + content)
     return digest.hexdigest()
 
 

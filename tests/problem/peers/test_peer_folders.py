@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -198,7 +199,11 @@ def test_the_fingerprint_follows_the_files(tmp_path: Path) -> None:
     write(folder, {"__pycache__/x.pyc": "x", "openevolve_output/log": "x", ".hidden": "x"})
     assert load_problem(folder).fingerprint == first
     write(folder, {"data/points.csv": "1\n"})
-    assert load_problem(folder).fingerprint != first
+    second = load_problem(folder).fingerprint
+    (folder / os.fsdecode(b"\xff.csv")).write_text("1\n")  # a name that is no UTF-8
+    third = load_problem(folder).fingerprint
+    (folder / os.fsdecode(b"\xff.csv")).rename(folder / os.fsdecode(b"\xfe.csv"))
+    assert len({first, second, third, load_problem(folder).fingerprint}) == 4
 
 
 def test_what_is_ignored_is_said_in_a_line(
