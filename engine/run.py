@@ -34,6 +34,8 @@ from engine.store import check_goes_on
 from engine.sweep import is_sweep, plan, read_sweep, run_all
 from engine.terminal import INTERRUPTED, MODEL_LOST, complain
 
+_SERVER = "cache.server_pid="
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; return the exit code."""
@@ -98,6 +100,9 @@ def _evolve(run: AbstractContextManager[Run], *, changes: Sequence[str] = ()) ->
         before = answers(it.history)
         code = evolve(it)
     if code == MODEL_LOST:
+        server = it.settings.cache.server_pid  # a moment later still the server's
+        if server is not None and not any(each.startswith(_SERVER) for each in changes):
+            changes = [*changes, f"{_SERVER}{server}"]
         restart(it.folder, changes=changes, got_on=answers(it.history) > before)
     return code
 

@@ -117,6 +117,17 @@ def test_a_machine_with_other_places_and_cores(recorded_run: Path, tmp_path: Pat
     assert config.load_run(recorded_run).model.threads is None  # as it began: nothing is rewritten
 
 
+def test_the_number_of_a_servers_process_is_not_believed_later(recorded_run: Path) -> None:
+    values = yaml.safe_load((recorded_run / "config.yaml").read_text())
+    values["cache"] |= {"server": "127.0.0.1:5555", "server_pid": 4242}
+    (recorded_run / "config.yaml").write_text(yaml.safe_dump(values))
+    assert config.load_run(recorded_run).cache.server_pid == 4242
+    cache = config.load_resumed(recorded_run).cache
+    assert (cache.server, cache.server_pid) == ("127.0.0.1:5555", None)
+    again = config.load_resumed(recorded_run, changes=["cache.server_pid=77"])
+    assert again.cache.server_pid == 77
+
+
 def test_a_call_that_was_cut_short_and_would_be_another_one_here(tmp_path: Path) -> None:
     folder = begun(tmp_path, "problem=signal")
     with closing(sqlite3.connect(folder / "run.db")) as db:

@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ def resume(folder: Path) -> int:
         UserError: it can't go on.
     """
     settings = config.load_run(folder)
+    # By now another process may have that number.
+    settings = replace(settings, cache=replace(settings.cache, server_pid=None))
     with locked(folder):
         _check_founded(settings, folder)
         problem = read_problem(settings)

@@ -26,6 +26,7 @@ OF_MACHINE = (
     "model.gpu_memory_utilization",
     "cache.folder",
     "cache.server",
+    "cache.server_pid",
     "cache.remote",
     "log",
     "prometheus",
@@ -102,6 +103,7 @@ def load_resumed(folder: Path, *, changes: Sequence[str] = ()) -> RunSettings:
             )
     settings = _with_problem(load_run(folder), folder)
     values = dataclasses.asdict(settings)
+    values["cache"]["server_pid"] = None  # by now another process may have that number
     for key, value in given.items():
         if value is not None and key in _FOLDERS:
             value = full_path(value, key)

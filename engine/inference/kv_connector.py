@@ -80,7 +80,7 @@ class ServerHealth:
         self.given_up = True
         _log.warning("the LMCache server failed (%s); the run goes on without it", reason)
         if self.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # another's by now
                 os.kill(self.pid, signal.SIGKILL)
         for adapter in self.adapters:
             events = getattr(adapter, "_health_events", None)  # a scheduler's; a worker has one

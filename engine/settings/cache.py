@@ -20,7 +20,8 @@ class CacheSettings(Section):
         server: ``127.0.0.1:PORT`` of a server that runs already, whose tiers are its own; None to
             start one.
         server_pid: process id of ``server``, which is killed where it fails: beside a GPU it would
-            go on writing into the engine's memory. None to leave it alone.
+            go on writing into the engine's memory. None to leave it alone, as a run that goes on
+            does where it is not given anew.
         remote: ``redis://HOST:PORT`` of a Redis or Valkey server that machines share, as a third
             tier; None for none. Its user and password are LMCACHE_RESP_USERNAME and
             LMCACHE_RESP_PASSWORD in the environment.
