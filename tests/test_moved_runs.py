@@ -91,6 +91,8 @@ def test_a_shipped_problem_is_found_by_its_name(tmp_path: Path) -> None:
         ("budget.candidates=99", "so budget.candidates= can't be given"),
         ("model.threads=many", "model.threads is 'many'; it must be a whole number"),
         ("problem.path=nowhere", "is not at "),
+        ("problem.path=null", "problem.path is None; it must be a folder"),
+        ("model.cache_dir=null", "model.cache_dir is None"),
     ],
 )
 def test_only_what_a_machine_decides_is_given_anew(

@@ -105,8 +105,8 @@ def load_resumed(folder: Path, *, changes: Sequence[str] = ()) -> RunSettings:
     values = dataclasses.asdict(settings)
     values["cache"]["server_pid"] = None  # by now another process may have that number
     for key, value in given.items():
-        if value is not None and key in _FOLDERS:
-            value = full_path(value, key)
+        if key == "problem.path" or (value is not None and key in _FOLDERS):
+            value = full_path(value, key)  # there is no run without a problem
         section, _, name = ("problem" if key == "problem.path" else key).partition(".")
         (values[section] if name else values)[name or section] = value
     values["opentelemetry"] = target(values["opentelemetry"])
