@@ -8,6 +8,7 @@ collector does not answer, that is one warning, and the spans are lost: the run'
 
 import http.client
 import json
+import os
 import queue
 import threading
 import time
@@ -32,7 +33,7 @@ Send = Callable[[list[Span]], None]
 
 
 def check_target(target: str) -> None:
-    """Check where spans are to go.
+    """Check where spans are to go; nothing is left there.
 
     Raises:
         UserError: it is no file that can be written, and no address of this machine.
@@ -41,8 +42,11 @@ def check_target(target: str) -> None:
         _address(target)
         return
     try:
-        with Path(target).open("a", encoding="utf-8"):
+        is_new = not Path(target).exists()
+        with Path(target).open("ab"):
             pass
+        if is_new:
+            Path(os.path.realpath(target)).unlink()  # where a link leads, and not the link
     except OSError as error:
         raise UserError(f"opentelemetry={target} can't be written: {error.strerror}") from error
 

@@ -24,8 +24,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status, TracesData
 from prometheus_client.parser import text_string_to_metric_families
 
 import engine
+from engine import config
 from engine.core import UserError
 from engine.store import RunHistory
+from engine.watching import check_watching
 
 CHEAP = {
     "model": "mutation",
@@ -294,6 +296,25 @@ def test_spans_go_nowhere_else(target: str, tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match="opentelemetry"),
         engine.Run.of("signal", runs=tmp_path, opentelemetry=target, **CHEAP),
+    ):
+        pass
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_check_leaves_files_as_they_were(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a line\n")
+    (tmp_path / "link").symlink_to("made")
+    for name in ("kept", "link", "new"):
+        check_watching(config.resolve([f"opentelemetry={tmp_path / name}"]))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept", "link"]
+    assert (tmp_path / "kept").read_text() == "a line\n"
+
+
+def test_a_run_that_is_refused_leaves_no_file_of_spans(tmp_path: Path) -> None:
+    given = {"opentelemetry": tmp_path / "spans.jsonl", "pool": {"sources": tmp_path / "none"}}
+    with (
+        pytest.raises(UserError, match="none is not a folder"),
+        engine.Run.of("signal", runs=tmp_path, **given, **CHEAP),
     ):
         pass
     assert not any(tmp_path.iterdir())
