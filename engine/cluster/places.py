@@ -31,3 +31,11 @@ def _names_cluster(folder: Path) -> bool:
         return bool(values["cluster"]["kind"] != "none")
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
         return False
+
+
+def is_island(folder: Path) -> bool:
+    """Whether a folder is such a run of an island, which goes on wherever its driver has it."""
+    folder = folder.resolve()
+    name, _, number = folder.name.rpartition(".")
+    is_there = folder.parent.name == ISLANDS and folder.parent.parent.name == name
+    return is_there and number.isdecimal()

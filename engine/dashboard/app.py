@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from engine.cluster.places import is_island
 from engine.core import UserError
 from engine.dashboard.guard import MIDDLEWARE, has_token
 from engine.dashboard.run import WatchedRun
@@ -125,6 +126,10 @@ class _Pages:
         run = await self._run(request)
         if run.state not in ("running", "paused"):
             raise HTTPException(409, "the run is not running; go on with brood resume")
+        if asked.kind == "stop" and is_island(run.folder):
+            raise HTTPException(
+                409, "an island alone would go on elsewhere; stop the run where it was started"
+            )
         await run_in_threadpool(leave, run.folder, asked)
         return JSONResponse({}, 202)
 
@@ -132,11 +137,10 @@ class _Pages:
         last = None
         while not end.is_set():
             found = await run_in_threadpool(self._runs.refresh)
-            rows = [run.facts() for run in found.values()]
-            if rows != last:
-                told = {"runs": rows, "seconds": self._runs.seconds}
-                yield {"event": "runs", "data": _json(told)}
-            last = rows
+            told = {"runs": [run.facts() for run in found.values()], "more": self._runs.is_cut}
+            if told != last:
+                yield {"event": "runs", "data": _json({**told, "seconds": self._runs.seconds})}
+            last = told
             await _pause(end, self._runs.pause)
 
     async def _news(self, name: str, end: anyio.Event) -> AsyncIterator[dict[str, str]]:

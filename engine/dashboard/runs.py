@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from engine.core import UserError
@@ -25,6 +26,7 @@ class WatchedRuns:
     Attributes:
         folder: where they lie.
         seconds: that the last refresh took.
+        is_cut: whether the folder has more runs than are shown.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,6 +41,7 @@ class WatchedRuns:
             raise UserError(f"{folder} is a run; give the folder that it lies in: {folder.parent}")
         self.folder = folder
         self.seconds = 0.0
+        self.is_cut = False
         self._runs: dict[str, WatchedRun] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = threading.Lock()
@@ -87,10 +90,11 @@ class WatchedRuns:
             return made
 
     def _refresh(self, first: str | None, deadline: float) -> None:
-        found = dict(_found(self.folder))
+        found = list(islice(_found(self.folder), _MOST + 1))
+        self.is_cut = len(found) > _MOST
         self._runs = {
             name: self._runs.get(name) or WatchedRun(name, folder)
-            for name, folder in sorted(found.items())
+            for name, folder in sorted(found[:_MOST])
         }
 
         # Whoever is looked at comes first, then those that are nearly read. Those that can't be
@@ -108,12 +112,9 @@ class WatchedRuns:
 
 def _found(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield runs by name; a folder that is being made begins with a dot."""
-    count = 0
     for outer in _folders(folder):
         inner = [outer] if is_run(outer) else [each for each in _folders(outer) if is_run(each)]
         for each in inner:
-            if (count := count + 1) > _MOST:
-                return
             yield os.fsencode(each.relative_to(folder)).decode(errors="replace"), each
 
 

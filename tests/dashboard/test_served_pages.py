@@ -221,6 +221,17 @@ def test_with_the_token_only_what_makes_sense_is_taken(page: Page, runs: Path) -
         assert json.loads(left.read_bytes()) == {"kind": "hint", "text": "<i>median</i>"}
 
 
+def test_an_island_of_a_run_on_a_cluster_is_not_stopped_alone(tmp_path: Path) -> None:
+    island = hand_folder(tmp_path / "one" / "islands" / "one.0")
+    with served(island.parent) as page, EventLog(island):
+        told = page.told("/events")
+        while next(told)[1]["runs"][0]["state"] != "running":
+            pass
+        assert page.steer("one.0", "stop") == 409
+        assert not (island / "steering").exists()
+        assert page.steer("one.0", "pause") == 202
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

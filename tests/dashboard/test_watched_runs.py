@@ -218,6 +218,17 @@ def test_runs_of_sweeps_are_found_and_unfinished_folders_are_not(tmp_path: Path)
     assert [*runs.refresh()] == ["a", "sweep/k=1"]
 
 
+def test_that_runs_are_left_out_is_known(tmp_path: Path) -> None:
+    for number in range(1001):
+        (tmp_path / f"{number:04}").mkdir()
+        (tmp_path / f"{number:04}" / "run.db").touch()
+    runs = WatchedRuns(tmp_path)
+    assert [*runs.refresh()] == [f"{number:04}" for number in range(1000)] and runs.is_cut
+    shutil.rmtree(tmp_path / "0500")
+    runs = WatchedRuns(tmp_path)
+    assert "1000" in runs.refresh() and not runs.is_cut
+
+
 def test_nothing_is_written_to_a_run(tmp_path: Path) -> None:
     folder = hand_folder(tmp_path / "a")
     before = {each: each.read_bytes() for each in folder.iterdir()}

@@ -5,6 +5,7 @@
   const body = table.tBodies[0];
   const lines = new Map();
   let rows = [];
+  let more = "";
   let sorting = { key: "name", down: false };
 
   const told = {
@@ -83,7 +84,7 @@
       .map((each) => [each, states.filter((state) => state === each).length])
       .filter(([, count]) => count)
       .map(([each, count]) => `${count} ${each}`);
-    const said = `${rows.length} ${rows.length === 1 ? "run" : "runs"}: ${counts.join(", ")}`;
+    const said = `${rows.length} ${rows.length === 1 ? "run" : "runs"}: ${counts.join(", ")}${more}`;
     set(document.getElementById("summary"), rows.length ? said : "No run");
     document.getElementById("none").hidden = rows.length > 0;
     table.hidden = rows.length === 0;
@@ -101,6 +102,7 @@
     runs: (data) => {
       const found = JSON.parse(data);
       rows = found.runs;
+      more = found.more ? "; the folder has more runs, which are not shown" : "";
       live.took(found.seconds);
       show();
     },
