@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.core import UserError
 from engine.problem.declaration import read
 from engine.problem.peers.config import Config
 from engine.problem.peers.recognise import PeerFolder, parsed
@@ -36,7 +37,8 @@ def _found(peer: PeerFolder, config: Config) -> Iterator[tuple[str, str]]:
     for keys in _KEYS:
         text = config.text(*keys) if isinstance(config.get(keys[0]), str | dict) else None
         if text:
-            yield _or_file(text, peer.folder), config.where(*keys)
+            where = config.where(*keys)
+            yield _or_file(text, peer.folder, where), where
     for path in peer.configs:
         text = _nested(Config(path).values, _NAMES[0])
         if text:
@@ -53,12 +55,26 @@ def _found(peer: PeerFolder, config: Config) -> Iterator[tuple[str, str]]:
     yield _paragraph(docstring), f"{peer.evaluator}, its docstring"
 
 
-def _or_file(text: str, folder: Path) -> str:
-    """Return the content of the folder's file that a short text names; else the text."""
+def _or_file(text: str, folder: Path, where: str) -> str:
+    """Return the content of the folder's file that a short text names; else the text.
+
+    Args:
+        text: the message.
+        folder: the problem's.
+        where: the message stands, for an error.
+
+    Raises:
+        UserError: it names a file elsewhere, which nobody has said that the model may read.
+    """
     name = text.strip()
     if len(name) < 200 and "\n" not in name and re.fullmatch(r"[\w./-]+\.(txt|md)", name):
         for path in (folder / name, folder / "templates" / name, folder / "prompts" / name):
             if path.is_file():
+                if not path.resolve().is_relative_to(folder.resolve()):
+                    raise UserError(
+                        f"{where}: the message names {name}, which is no file of the folder; copy "
+                        "it there"
+                    )
                 return read(path)
     return text
 

@@ -98,6 +98,16 @@ def test_no_evaluator(tmp_path: Path) -> None:
     assert "add evaluator.py" in refused(openevolve(tmp_path, evaluator=None))
 
 
+@pytest.mark.parametrize("name", ["../notes.md", "{outside}/notes.md", "link.md"])
+def test_a_message_in_a_file_elsewhere(tmp_path: Path, name: str) -> None:
+    name = name.format(outside=tmp_path)
+    folder = openevolve(tmp_path, config=f"prompt:\n  system_message: {name}\n")
+    (tmp_path / "notes.md").write_text("Private.\n")
+    (folder / "link.md").symlink_to(tmp_path / "notes.md")
+    said = f"config.yaml:2: the message names {name}, which is no file of the folder; copy it there"
+    assert said in refused(folder)
+
+
 def test_an_evaluator_in_a_container_alone(tmp_path: Path) -> None:
     folder = openevolve(tmp_path, evaluator=None)
     write(folder, {"evaluator/evaluate.sh": "run\n"})
