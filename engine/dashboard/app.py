@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 from jinja2 import PackageLoader
@@ -137,7 +138,7 @@ class _Pages:
         last = None
         while not end.is_set():
             found = await run_in_threadpool(self._runs.refresh)
-            told = {"runs": [run.facts() for run in found.values()], "more": self._runs.is_cut}
+            told = {"runs": [_row(run) for run in found.values()], "more": self._runs.is_cut}
             if told != last:
                 yield {"event": "runs", "data": _json({**told, "seconds": self._runs.seconds})}
             last = told
@@ -150,7 +151,7 @@ class _Pages:
             if run is None:
                 yield {"event": "gone", "data": ""}
                 return
-            told = {**run.facts(), "hint": run.hint}
+            told = {**_row(run), "hint": plain(run.hint)}
             if told != last:
                 yield {"event": "facts", "data": _json(told)}
             last = told
@@ -221,5 +222,10 @@ def _changed(snapshot: Snapshot, drawn: Mapping[str, str]) -> str:
     return f'{{"seconds":{seconds},"order":{order},"figures":[{",".join(fresh)}]}}'
 
 
+def _row(run: WatchedRun) -> dict[str, Any]:
+    """Return a run's row as JSON has it, and where its page is: whole, however long."""
+    return {**plain(run.facts()), "href": f"/runs/{quote(run.name)}"}
+
+
 def _json(value: Any) -> str:
-    return json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))

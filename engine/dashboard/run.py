@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from engine.budget import Account
 from engine.core import Fill, Migrant, Seed, UserError
@@ -101,7 +100,6 @@ class WatchedRun:
         """Return the row of the table of all runs; shares are numbers from 0 to 1."""
         return {
             "name": self.name,
-            "href": f"/runs/{quote(self.name)}",
             "state": self.state,
             "error": shown(cut(self.error or self.flaw, _KEPT_OF_MESSAGE)),
             "reading": self.is_behind,

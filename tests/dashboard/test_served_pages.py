@@ -23,6 +23,8 @@ from engine.syntax import read
 
 BREAKS = "</script><script>document.title='broken'</script><img src=x onerror=alert(1)>"
 NAME = "<b>a</b> & 100%"
+LONG = "é" * 60
+"""A name that takes more than 300 characters in an address."""
 
 
 def hostile_folder(folder: Path) -> Path:
@@ -42,6 +44,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     hostile_folder(folder / NAME)
     hand_folder(folder / "a")
+    hand_folder(folder / LONG)
     return folder
 
 
@@ -181,6 +184,12 @@ def test_hostile_text_is_told_as_text(page: Page) -> None:
     assert BREAKS in found["text"] and "\\u{202e}\u2400" in found["text"]
     failed = json.loads(page.ask(f"/program/{quote(NAME)}?id=1.2")[2])
     assert failed["message"] == BREAKS
+
+
+def test_the_link_of_a_long_name_leads_to_its_page(page: Page) -> None:
+    (row,) = [each for each in next(page.told("/events"))[1]["runs"] if each["name"] == LONG]
+    assert row["href"] == f"/runs/{quote(LONG)}" and page.ask(row["href"])[0] == 200
+    assert next(page.told(row["href"].replace("/runs/", "/follow/")))[1]["href"] == row["href"]
 
 
 def test_without_the_token_nothing_is_asked_of_a_run(page: Page, runs: Path) -> None:

@@ -3,7 +3,7 @@
   const table = document.getElementById("runs");
   const heads = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];
-  const lines = new Map();
+  const lines = new Map(); // by their links, which are whole
   let rows = [];
   let more = "";
   let sorting = { key: "name", down: false };
@@ -30,7 +30,7 @@
   };
 
   const line = (row) => {
-    if (lines.has(row.name)) return lines.get(row.name);
+    if (lines.has(row.href)) return lines.get(row.href);
     const made = brood.element("tr");
     for (const head of heads) {
       const cell = brood.element(head.dataset.key === "name" ? "th" : "td");
@@ -43,7 +43,7 @@
       } else cell.append(brood.element("span"));
       made.append(cell);
     }
-    lines.set(row.name, made);
+    lines.set(row.href, made);
     return made;
   };
 
@@ -65,10 +65,10 @@
 
   const show = () => {
     const wanted = [...rows].sort(compare).map(fill);
-    const names = new Set(rows.map((row) => row.name));
-    for (const name of [...lines.keys()].filter((each) => !names.has(each))) {
-      lines.get(name).remove();
-      lines.delete(name);
+    const there = new Set(rows.map((row) => row.href));
+    for (const gone of [...lines.keys()].filter((each) => !there.has(each))) {
+      lines.get(gone).remove();
+      lines.delete(gone);
     }
     if (wanted.some((each, place) => body.rows[place] !== each)) {
       const focused = document.activeElement;
