@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from engine.cli.commands import ROOT, benchmarks, installed
 from engine.cli.shells import SCRIPTS
 
-_GROUPS = ("model", "cache", "learning", "fill", "method")
+_GROUPS = ("model", "cache", "learning", "fill", "cluster", "method")
 _NOT_TYPED = ("problem", "model.name", "model.kind", "cache.kind", "search.operators")
 """Settings that follow from others, or have keys of their own."""
 _PATHS = (
@@ -102,17 +102,21 @@ def _values(key: str) -> list[str]:
 
 def _policies() -> dict[str, Any]:
     from engine.search.cells import CELLS
+    from engine.search.inspirations import INSPIRATIONS
     from engine.search.mixes import MIXES
     from engine.search.novelty import NOVELTY
     from engine.search.parents import PARENTS
+    from engine.search.schedules import SCHEDULES
     from engine.search.topologies import TOPOLOGIES
     from engine.search.widths import WIDTHS
 
     return {
         "search.parent.policy": PARENTS,
         "search.cells.policy": CELLS,
+        "search.inspirations.policy": INSPIRATIONS,
         "search.mix.policy": MIXES,
         "search.novelty.policy": NOVELTY,
+        "islands.schedule.policy": SCHEDULES,
         "islands.topology.policy": TOPOLOGIES,
         "width.policy": WIDTHS,
     }

@@ -7,9 +7,11 @@ anywhere else. It holds four files, or three where a command judges its programs
     ``direction`` (maximise or minimise), ``entry_point``, ``limits`` (``seconds``,
     ``memory_mb``) and, optionally, ``isolate_cases``, ``modules`` (a list of names),
     ``known_scores`` (``score``, ``source`` and, optionally, ``comparable``), ``target``, a score
-    worth reaching that is better than the initial program's, and ``features``, the dimensions of
+    worth reaching that is better than the initial program's, ``features``, the dimensions of
     an archive: ``NAME: [low, high, bins]``, NAME a metric or one of
-    ``engine.search.features.MEASURES``.
+    ``engine.search.features.MEASURES``, and ``improvement`` (``solution``, the names of the first
+    outputs, and ``effort``): programs may define ``improve`` and ``perturb`` for idle evaluators
+    then, and the initial one has to (``docs/methods/fill.md``).
 ``statement.md``
     The task in words, as the model is to read it.
 ``initial.py``

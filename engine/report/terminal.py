@@ -22,7 +22,7 @@ from engine.budget import Account, Limit
 from engine.core import INITIAL
 from engine.core.bundle import files_of, is_bundle
 from engine.settings import RunSettings
-from engine.store import RunHistory
+from engine.store import RunHistory, log_file
 from engine.syntax.plain import language_of
 from engine.terminal import going_on_without
 
@@ -159,7 +159,8 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str) -> N
         print(program.rstrip(), file=console.file)
     lines = ["", *_lines(summary)]
     best = "best/" if is_bundle(program) else "best.py"
-    lines.append(f"Everything is in {folder}: {best}, summary.json, config.yaml, run.db")
+    log = log_file(folder).name
+    lines.append(f"Everything is in {folder}: {best}, summary.json, config.yaml, {log}")
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -8,5 +8,5 @@ from engine.store.history import RunHistory
 from engine.store.ideas import Experiment, IdeaRepository, Outcome, TriedIdea
 from engine.store.lock import is_held, locked
 from engine.store.log import EventLog, Recorded, check_goes_on, read_event, read_log
-from engine.store.places import check_server, drop_database, identity, is_run, stamp
+from engine.store.places import check_server, drop_database, identity, is_run, log_file, stamp
 from engine.store.replaying import follow, replay

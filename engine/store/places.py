@@ -22,6 +22,11 @@ def is_run(folder: Path) -> bool:
     return (folder / DATABASE).is_file() or (folder / ADDRESS).is_file()
 
 
+def log_file(folder: Path) -> Path:
+    """Return the file of a run's folder that has its events, or says which server has them."""
+    return folder / (ADDRESS if (folder / ADDRESS).is_file() else DATABASE)
+
+
 def open_database(folder: Path, *, reads_only: bool = False) -> Database:
     """Return the database of the run in a folder; who asks closes it.
 

@@ -92,7 +92,7 @@ def test_the_line_says_what_cheap_stages_do(
     assert "candidates 1/5 · valid 0 ·" in last
 
 
-def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_result_is_printed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = "def f():\n\tx = '" + "[red]" * 40 + "'\n    # [/bold]\n"
     summary = {
         "best_candidate": "3.1",
@@ -162,15 +162,17 @@ def test_the_result_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert " the end came before: 3\n7 screened out by cheap" in out
     assert "\nMoney: 0.0123457 for all tokens at the prices of budget.prices\n" in out
     assert "Stage [b] was switched off from iteration 12 on" in out and "was 0.123 over 64" in out
-    assert "Everything is in runs[/red]/x: best.py" in out
+    assert "Everything is in runs[/red]/x: best.py, summary.json, config.yaml, run.db\n" in out
 
     fewer = summary | {"best_known": None, "computed_prompt_tokens": {}, "clock": None}
     fewer["advisor"] = fewer["guidance"] = None
     fewer["speculation"] = {"guesses": 0, "hits": 0, "wasted_tokens": 0}
     fewer |= {"learning": None, "fills": {}, "best_made_by": "model"}
     fewer |= {"ended_by": None, "budget": {"prices": {"prompt": 0.0, "generated": 0.0}}}
-    print_result(folder=Path("x"), summary=fewer, program=program)
+    (tmp_path / "run.url").touch()  # a server has its events
+    print_result(folder=tmp_path, summary=fewer, program=program)
     out = capsys.readouterr().out
+    assert f"Everything is in {tmp_path}: best.py, summary.json, config.yaml, run.url\n" in out
     assert "known" not in out and "Computed" not in out and "Clock" not in out
     assert "Speculation" not in out and "Learning" not in out and "Guidance" not in out
     assert "Ended" not in out and "Money" not in out
