@@ -215,6 +215,7 @@ _LEAVES: tuple[Any, ...] = (
     *({tag: [[], 0]} for tag in TAGS),
     *({tag: 0} for tag in TAGS),
     *("<f8", "|b1", "<U2", "<M8[s]", "<i8", "<c16", "|S3", "float", "numpy.float64"),
+    *("__eq__", "__radd__", "_fields", "_1"),  # as names of fields
 )
 
 

@@ -135,6 +135,8 @@ class _Decoder:
         values = self._items(items, depth)
         if type(names) is not list or len(names) != len(values) or not _are_names([title, *names]):
             raise WireError("a named tuple has no proper names")
+        if not _are_fields(names):
+            raise WireError("a named tuple has a field that none can have")
         return tuple.__new__(named_tuple(title, tuple(names)), values)
 
 
@@ -213,3 +215,12 @@ def _key(value: Any) -> Any:
 
 def _are_names(names: Sequence[Any]) -> bool:
     return all(type(name) is str and name.isidentifier() and len(name) <= 200 for name in names)
+
+
+def _are_fields(names: Sequence[str]) -> bool:
+    """Return whether `collections.namedtuple` can have made such fields.
+
+    Special methods and what begins with an underscore it never has, but for a name that it replaced
+    by its place. Here they would answer in the place of a tuple's own.
+    """
+    return all(not name.startswith("_") or name == f"_{at}" for at, name in enumerate(names))

@@ -121,6 +121,21 @@ class Link:
         """Return whether something may be used of the other side's objects."""
         return self._allowed is None or name in self._allowed
 
+    def use(self, name: str, *, of: str) -> None:
+        """Note that something is used of the other side's objects, before it is.
+
+        Args:
+            name: of what is used.
+            of: name of the object's type.
+
+        Raises:
+            AttributeError: it may not be.
+        """
+        if not self.allows(name):
+            raise AttributeError(f"the program's {of} object has no {name} to be used")
+        if self.used is not None:
+            self.used.add(name)
+
     # Asking.
 
     def ask(self, operation: str, *values: object) -> Any:
@@ -132,12 +147,7 @@ class Link:
             Closed: the other side is gone, or sent what is no frame.
         """
         if operation in _BY_NAME:
-            name = str(values[1])
-            if not self.allows(name):
-                kind = type(values[0]).__name__
-                raise AttributeError(f"the program's {kind} object has no {name} to be used")
-            if self.used is not None:
-                self.used.add(name)
+            self.use(str(values[1]), of=type(values[0]).__name__)
         if operation != "attribute":
             self._read.clear()
         with self._lock:

@@ -140,6 +140,19 @@ def stand_in_type(link: "Link", number: int, name: str, dunders: Sequence[Any]) 
     return made
 
 
+def field(name: str, at: int) -> property:
+    """Return a field of the other side's named tuples; a function in it is used like a method."""
+
+    def read(values: tuple[Any, ...]) -> Any:
+        value = values[at]
+        kind = value if isinstance(value, type) else type(value)
+        if isinstance(kind, RemoteType) and callable(value):
+            kind._link.use(name, of=type(values).__name__)
+        return value
+
+    return property(read)
+
+
 def _special(link: "Link", name: str) -> Callable[..., Any]:
     if name == "__call__":
         return lambda self, *args, **kwargs: link.ask("call", self, list(args), kwargs)

@@ -17,10 +17,11 @@ a subclass of. Whoever decodes believes nothing: a malformed value is a `WireErr
 """
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
+
+from engine.judge.proxies import field
 
 MOST_DEPTH = 60
 """Levels of a value."""
@@ -92,7 +93,7 @@ def named_tuple(title: str, names: tuple[str, ...]) -> type[Any]:
     if found is None:
         if len(_named) >= _MOST_NAMED:
             return tuple
-        properties = {name: property(itemgetter(at)) for at, name in enumerate(names)}
+        properties = {name: field(name, at) for at, name in enumerate(names)}
         found = type(title, (tuple,), {"_fields": names, **properties})
         _named[title, names] = found
     return found

@@ -43,12 +43,18 @@ BEST = 0.04
 """The score of two ones, which is the best that there is to be earned."""
 
 
-def verdict(tmp_path: Path, program: str, *, objects: tuple[str, ...] | None = ()) -> Any:
+def verdict(
+    tmp_path: Path,
+    program: str,
+    *,
+    objects: tuple[str, ...] | None = (),
+    evaluator: str = EVALUATOR,
+) -> Any:
     folder = tmp_path / "problem"
     folder.mkdir(exist_ok=True)
-    (folder / "evaluator.py").write_text(EVALUATOR)
-    evaluator = str(folder / "evaluator.py")
-    setup = Setup(contract="openevolve", evaluator=evaluator, folder=str(folder), objects=objects)
+    path = folder / "evaluator.py"
+    path.write_text(evaluator)
+    setup = Setup(contract="openevolve", evaluator=str(path), folder=str(folder), objects=objects)
     return judge(setup, program, tmp_path)
 
 
@@ -146,6 +152,18 @@ class Pair(collections.namedtuple("Pair", ["count", "index"])):
         return iter([0.5, 0.5])
 def solve(x):
     return Pair(1e9, 1e9)
+""",
+    "named tuples with special methods for fields": """
+import numpy as np
+class Number(tuple):
+    _fields = ("__ge__", "__le__", "__radd__", "__array__", "__float__", "__eq__")
+def yes(*_):
+    return True
+def array(*_, **__):
+    return np.array(0.5)
+number = Number((yes, yes, lambda *_: 1e9, array, lambda: 0.5, lambda other: other == 0.5))
+def solve(x):
+    return [number, number]
 """,
     "a class of another name": """
 class Meta(type):
@@ -269,3 +287,30 @@ def test_an_evaluator_may_use_of_objects_what_it_used_before(tmp_path: Path) -> 
     found = verdict(tmp_path, program, objects=names[1:])
     assert "score" not in found
     assert "len()" in found["error"]
+
+
+TOTAL = """
+import importlib.util
+
+
+def evaluate(path):
+    spec = importlib.util.spec_from_file_location("program", path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    found = program.solve()
+    return {"combined_score": found.total() + found.other}
+"""
+
+
+def test_a_function_in_a_named_tuple_is_used_as_a_method_is(tmp_path: Path) -> None:
+    """NumPy too asks for methods by their names: ``np.sum(found)`` is ``found.sum()``."""
+    program = """
+import collections
+Pair = collections.namedtuple("Pair", ["total", "other"])
+def solve():
+    return Pair(lambda: 0.5, 0.25)
+"""
+    assert verdict(tmp_path, program, objects=("total",), evaluator=TOTAL)["score"] == 0.75
+    found = verdict(tmp_path, program, evaluator=TOTAL)
+    assert "score" not in found
+    assert "no total to be used" in found["error"]

@@ -141,6 +141,8 @@ def test_a_named_tuple_keeps_its_names() -> None:
     Point = namedtuple("Point", "x y")
     found = crossed([Point(1, 2.5)])[0]
     assert (found.x, found.y, type(found)) == (1, 2.5, Point)
+    Renamed = namedtuple("Renamed", "x class", rename=True)
+    assert crossed(Renamed(1, 2))._1 == 2
 
 
 def test_an_array_of_objects_keeps_its_shape() -> None:
@@ -207,8 +209,12 @@ HOSTILE: list[Any] = [
     {"s": [[1]]},
     {"s": {"a": 1}},
     {"n": [["x"], "A B", [1]]},
-    {"n": [["__class__x", 3], "A", [1, 2]]},
+    {"n": [["x", 3], "A", [1, 2]]},
     {"n": [["x"], "A", []]},
+    *(
+        {"n": [["x", name], "A", [1, 2]]}
+        for name in ("__eq__", "__radd__", "__array__", "__getattr__", "_fields", "_0", "_")
+    ),
     {"c": [1]},
     {"c": ["1", 2]},
     {"i": 5},
