@@ -48,7 +48,7 @@ class Tunings:
         fills = [each for each in history.fills.values() if each.maker == TUNING]
         self._tuned = {each.parent for each in fills}
         self._tuning: Tuning | None = None
-        if fills:
+        if fills and self._has_constants(history.program_of(fills[-1].parent)):
             last = fills[-1]
             samples = {each.sample: each for each in fills if each.parent == last.parent}
             verdicts = {key: history.verdicts.get(each.id) for key, each in samples.items()}
@@ -100,10 +100,14 @@ class Tunings:
         fill = self._history.fills.get(candidate.id)
         if fill is not None and fill.maker == TUNING:
             return False
-        if constants_of(candidate.program, entry=self._entry):
+        if self._has_constants(candidate.program):
             return True
         self._tuned.add(candidate.id)
         return False
+
+    def _has_constants(self, program: str) -> bool:
+        """Return whether a program may be tuned; an earlier version may have taken more for one."""
+        return bool(constants_of(program, entry=self._entry))
 
     def _begun(self, parent: str, island: int) -> "Tuning":
         rng = chance(self._seed, 0, number_of(parent))

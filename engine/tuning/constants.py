@@ -2,11 +2,13 @@
 
 Positions, axes and slices are structure and no constants: a whole number behind ``axis=``, or
 beside a square bracket or a colon, as the ends of a list and a dictionary's values are too. Neither
-is anything outside the evolve blocks, or in a function that nothing reaches.
+is anything outside the evolve blocks, or in a function that nothing reaches. A whole number that is
+too large for a grid of floats, such as the modulus of a generator, is none either.
 
 Does not cover which values are tried: ``tuner.py``.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +17,9 @@ from engine.syntax.blocks import PLAIN, File, outline
 from engine.syntax.plain import TextToken, decimal_of, tokens_of
 from engine.syntax.reach import unreached_spans
 
+MOST_WHOLE = 10**12
+"""The largest whole number. CMA-ES has them on a grid of floats that goes on to a thousand times
+their size: from some 10^14 on neighbours are one float, and from 10^16 on it can't be counted."""
 _AXES = frozenset({"axis", "dim", "ndim"})
 _INDEX_SIGNS = frozenset({"[", "]", ":"})
 _ENDS_VALUE = frozenset(")]}")  # behind these a minus subtracts
@@ -92,7 +97,9 @@ def _constants_in(file: File, *, unreached: Sequence[tuple[int, int]]) -> list[C
         earlier, before, _, after = around[index : index + 4]
         is_cut = after.start == token.start + len(token.text) and after.text[:1].isalpha()
         is_structure = _is_structure(earlier.text, before.text, after.text)
-        if is_cut or (isinstance(number.value, int) and is_structure):
+        if is_cut or not _can_move(number.value):
+            continue
+        if isinstance(number.value, int) and is_structure:
             continue
         is_negative = before.text == "-" and _begins_value(earlier)
         start = before.start if is_negative else token.start
@@ -109,6 +116,10 @@ def _constants_in(file: File, *, unreached: Sequence[tuple[int, int]]) -> list[C
 
 def _is_in(token: TextToken, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= token.start < end for start, end in spans)
+
+
+def _can_move(value: int | float) -> bool:
+    return value <= MOST_WHOLE if isinstance(value, int) else math.isfinite(value)
 
 
 def _is_structure(earlier: str, before: str, after: str) -> bool:

@@ -187,6 +187,34 @@ def test_a_run_that_goes_on_judges_what_was_out_and_doubles_nothing(
     assert max(texts.values()) == 1
 
 
+def test_a_program_whose_numbers_are_too_large_is_not_tuned(evaluators: IdleEvaluators) -> None:
+    """And one that an earlier version began to tune is left alone."""
+    large = """import numpy as np
+
+
+def run():
+    state = 6364136223846793005 % 1000000000000000000
+    return np.array([x for x in "123"], dtype=float) + (state > state)
+"""
+    run = Filling(evaluators, settings("tuning"), start=large)
+    run.until_quiet()
+    assert not run.fills
+    program = read(large)
+    assert program is not None
+    fill = Fill(
+        number=0,
+        maker="tuning",
+        parent=INITIAL,
+        island=0,
+        sample=0,
+        program=replace(program, text=large.replace("= 6364", "= 6365"), key="another"),
+        joins=True,
+    )
+    after = Filling(evaluators, settings("tuning"), events=[*run.events, fill])
+    after.until_quiet()
+    assert after.judged == len(after.fills) == 1
+
+
 COARSE = """import numpy as np
 
 

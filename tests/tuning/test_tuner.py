@@ -1,5 +1,6 @@
 """The tuner: it finds the minimum of plain functions of a program's constants."""
 
+import math
 import random
 import re
 
@@ -67,6 +68,31 @@ def test_it_goes_on_where_programs_fail() -> None:
 def test_it_converges() -> None:
     found = tuned(Direction.MINIMISE, answers=20_000)
     assert len(found) < 20_000
+
+
+@pytest.mark.parametrize("number", ["1000000000000", "-1e308", "5e-324"])
+def test_numbers_of_any_size_are_moved_and_stay_finite(number: str) -> None:
+    tuner = Tuner(f"x = {number} + 1.5\n", direction=Direction.MINIMISE, seed=0)
+    seen = set()
+    for _ in range(60):
+        sample = tuner.ask()
+        assert sample is not None
+        first, second = map(float, re.findall(r"-?[\d.]+(?:e[+-]?\d+)?", sample.program))
+        assert math.isfinite(first) and "inf" not in sample.program
+        seen.add(first)
+        tuner.tell(sample.number, abs(second - 2.0))
+    assert len(seen) > 10
+
+
+def test_numbers_that_can_not_be_moved_stay_as_they_are() -> None:
+    program = "x = 6364136223846793005 + 1e999 + 1.5\n"
+    tuner = Tuner(program, direction=Direction.MINIMISE, seed=0)
+    sample = tuner.ask()
+    assert sample is not None
+    assert sample.program.startswith("x = 6364136223846793005 + 1e999 + ")
+    assert sample.program != program
+    with pytest.raises(ValueError, match="no constant"):
+        Tuner("x = 6364136223846793005\n", direction=Direction.MINIMISE, seed=0)
 
 
 def test_what_it_refuses() -> None:

@@ -38,6 +38,13 @@ def test_structure_and_text_are_none(program: str) -> None:
     assert values_of(program) == []
 
 
+def test_what_is_too_large_to_be_moved_is_none() -> None:
+    program = "def f(x):\n    return (x * 6364136223846793005 + 1e999) % -(10000000000000) + 1.5\n"
+    assert values_of(program) == [1.5]
+    assert values_of(f"x = {10**400} + {10**12} - 1e308\n") == [10**12, 1e308]
+    assert values_of("def f(x):\n    return x * 6364136223846793005\n") == []
+
+
 def test_numbers_of_other_languages_have_suffixes_and_other_bases() -> None:
     c = "int f(void) { return 0644 + 64uz + 1'000L + 0x1f; }\n"
     program = bundle_of({"main.c": c, "run.py": "X = 2.5\n"})
