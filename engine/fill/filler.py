@@ -96,6 +96,7 @@ class Filler:
         ]
         self._out: dict[str, Fill] = {}
         self._known: list[tuple[Idea, Program]] = []
+        self._copies: list[tuple[Idea, str]] = []  # and the ids of the programs that they repeat
         self._looks: dict[str, Idea] = {}
         self._taken_at = time.monotonic()
 
@@ -113,10 +114,13 @@ class Filler:
                 self._makers[idea.maker].tell(idea.parent, idea.sample, None)
             elif idea.is_known:
                 self._known.append((idea, program))
+            elif (name := self._search.known_as(program)) is not None:
+                self._copies.append((idea, name))
             else:
                 fill = self._fill(idea, program)
                 self._recorded.append(fill)
                 yield fill
+        self._tell_copies()
 
     def send(self) -> None:
         """Have what is recorded evaluated, and again what somebody wants to look at."""
@@ -154,13 +158,21 @@ class Filler:
         return verdicts
 
     def _program_of(self, idea: Idea, future: Future[Program | None]) -> Program | None:
-        """Return what an idea came to; None if it is nothing, or known though it should be new."""
+        """Return what an idea came to; None if it is nothing."""
         if (error := future.exception()) is not None:
             _log.warning("a fill could not be made (%s): %s", idea.maker, error)
             return None
-        program = future.result()
-        is_copy = program is not None and not idea.is_known and self._search.knows(program)
-        return None if is_copy else program
+        return future.result()
+
+    def _tell_copies(self) -> None:
+        """Tell makers what the programs scored that their ideas repeat, once that is known."""
+        waiting = []
+        for idea, name in self._copies:
+            if (verdict := self._history.verdicts.get(name)) is None:
+                waiting.append((idea, name))
+            else:
+                self._makers[idea.maker].tell(idea.parent, idea.sample, verdict.score)
+        self._copies = waiting
 
     def _fill(self, idea: Idea, program: Program) -> Fill:
         fill = Fill(

@@ -1,7 +1,7 @@
 """Programs with other numbers, found by CMA-ES, as fills."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from engine.core import Candidate
@@ -56,6 +56,7 @@ class Tunings:
             if tuning.catch_up(
                 {key: each.score for key, each in verdicts.items() if each is not None},
                 recorded={key: each.program.text for key, each in samples.items()},
+                score_of=self._score_of,
             ):
                 self._tuning = tuning
 
@@ -109,6 +110,16 @@ class Tunings:
         """Return whether a program may be tuned; an earlier version may have taken more for one."""
         return bool(constants_of(program, entry=self._entry))
 
+    def _score_of(self, text: str) -> float | None:
+        """Return the score of the program that a sample repeats; None if it repeats none.
+
+        Raises:
+            KeyError: its verdict is not in.
+        """
+        program = read(text)
+        name = None if program is None else self._search.known_as(program)
+        return None if name is None else self._history.verdicts[name].score
+
     def _begun(self, parent: str, island: int) -> "Tuning":
         rng = chance(self._seed, 0, number_of(parent))
         return Tuning(
@@ -128,11 +139,12 @@ class Tunings:
 class Tuning:
     """The tuning of one program: its tuner, and what was answered.
 
-    What the tuner is told follows from the samples' numbers and texts alone, whatever the order in
-    which answers come: a run that goes on has the same tuning.
+    What the tuner is told follows from the samples' numbers, their texts and what was recorded
+    before them, whatever the order in which answers come: a run that goes on has the same tuning.
 
-    Near whole numbers many samples are the program itself. Its score is known, and is what the
-    tuner is told of them: as failures they would drive it away from the best that it has.
+    Near whole numbers many samples are the program itself, or one that something else made. Their
+    scores are known, and are what the tuner is told: as failures they would drive it away from the
+    best that it has.
     """
 
     def __init__(
@@ -176,17 +188,25 @@ class Tuning:
         for each in (number, *self._copies.pop(program)):
             self._tuner.tell(each, score)
 
-    def catch_up(self, scores: Mapping[int, float | None], *, recorded: Mapping[int, str]) -> bool:
+    def catch_up(
+        self,
+        scores: Mapping[int, float | None],
+        *,
+        recorded: Mapping[int, str],
+        score_of: Callable[[str], float | None],
+    ) -> bool:
         """Ask again what was asked, and tell what is known of it; return whether that was it.
 
         It was not, and the tuning can't go on, where another version drew the samples.
 
-        What was asked and not recorded came to nothing, unless nothing later was recorded either:
-        then it is asked next.
+        What was asked and not recorded repeats a program or came to nothing, unless nothing later
+        was recorded either: then it is asked next. So is what repeats one without a verdict.
 
         Args:
             scores: by the samples' numbers.
             recorded: the programs of all that were recorded, by their numbers.
+            score_of: returns the score of the program that a sample repeats, and None where it
+                repeats none; raises a KeyError where the verdict is not in.
         """
         again: list[Sample] = []
         last = max(recorded)
@@ -200,6 +220,11 @@ class Tuning:
             elif sample.number > last:
                 again.append(sample)
             elif sample.number not in recorded:
-                self.tell(sample.number, None)
+                try:
+                    score = score_of(sample.program)
+                except KeyError:
+                    again.append(sample)
+                else:
+                    self.tell(sample.number, score)
         self._drawn.extend(again)
         return found == len(recorded)

@@ -65,7 +65,7 @@ class RunState:
                 self.search.tell(event.candidate, event.evaluation, cell=event.cell)
                 self._judged(child)
         elif isinstance(event, Fill):
-            self.search.know(event.program)
+            self.search.know(event.id, event.program)
         elif isinstance(event, Hint):
             self.search.heed(event)
         elif isinstance(event, Tactics):

@@ -41,7 +41,8 @@ class Population:
 
     def __init__(self) -> None:
         self._programs: dict[str, Program] = {}
-        self._keys: set[str] = set()
+        self._known: dict[str, str] = {}
+        """By key, the id of the first program that has it."""
         self._children: dict[str, Child] = {}
         self._calls: dict[int, Call] = {}
         self._candidates: dict[str, Candidate] = {}
@@ -68,13 +69,13 @@ class Population:
         self._add(name, program)
         return self._scored(name, score, iteration=FIRST_ITERATION, index=index, cell=cell)
 
-    def know(self, program: Program) -> None:
+    def know(self, name: str, program: Program) -> None:
         """Take in a program that was made elsewhere, so that a child that is the same is known."""
-        self._keys.add(program.key)
+        self._known.setdefault(program.key, name)
 
-    def knows(self, program: Program) -> bool:
-        """Whether a program is known."""
-        return program.key in self._keys
+    def known_as(self, program: Program) -> str | None:
+        """Return the id of the first program that is the same; None if there is none."""
+        return self._known.get(program.key)
 
     def admit(self, child: Child, call: Call) -> bool:
         """Take in a child of ``call``, to be scored later; return whether its id is new.
@@ -132,7 +133,7 @@ class Population:
             return Refusal.UNPARSED
         if program.key == self._programs[parent].key:
             return Refusal.UNCHANGED
-        if program.key in self._keys:
+        if program.key in self._known:
             return Refusal.DUPLICATE
         if program.undefined:
             return Refusal.UNDEFINED
@@ -244,7 +245,7 @@ class Population:
 
     def _add(self, name: str, program: Program) -> None:
         self._programs[name] = program
-        self._keys.add(program.key)
+        self._known.setdefault(program.key, name)
 
     def _scored(
         self, name: str, score: float | None, *, iteration: int, index: int, cell: Cell | None

@@ -251,13 +251,20 @@ class Search:
         """Have proposals carry a hint, in place of the last one; it decides nothing here."""
         self._hint = hint.text
 
-    def know(self, program: Program) -> None:
+    def know(self, name: str, program: Program) -> None:
         """Take in that a program was made elsewhere: a child that is the same is a duplicate."""
-        self._population.know(program)
+        self._population.know(name, program)
 
     def knows(self, program: Program) -> bool:
         """Whether a program is known on any island."""
-        return self._population.knows(program)
+        return self.known_as(program) is not None
+
+    def known_as(self, program: Program) -> str | None:
+        """Return the id of the first program that is the same; None if no island knows one.
+
+        It is the same however much was told later. Its verdict may not be in.
+        """
+        return self._population.known_as(program)
 
     def join(
         self,

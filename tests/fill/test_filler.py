@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from filling import START, WANTED, Filling, open_evaluators, problem, settings
 from verdicts import evaluate
 
-from engine.core import INITIAL, Direction, Fill, Verdict
+from engine.core import INITIAL, Direction, Event, Fill, Verdict
 from engine.fill import IdleEvaluators, open_idle
 from engine.fill.tunings import Tuning
 from engine.syntax import read
@@ -246,6 +247,42 @@ def test_a_tuning_goes_on_behind_samples_that_were_copies(evaluators: IdleEvalua
         assert max(subjects.values()) == 1
 
 
+def test_a_tuning_is_told_what_programs_score_that_something_else_made(
+    evaluators: IdleEvaluators,
+) -> None:
+    """So it asks for the same samples as one that has them evaluated, also when it goes on."""
+    alone = Filling(evaluators, settings("tuning"))
+    alone.until(judged=100)
+    drain(evaluators)
+    asked = {each.sample: each.program.text for each in alone.fills}
+    events = alone.events[:2]
+    others = [each for each in alone.fills[:20:2] if each.id in alone.state.history.verdicts]
+    for number, each in enumerate(others):
+        fill = replace(each, number=number, maker="mutation", sample=number, joins=False)
+        events.append(fill)
+        if number != 1:  # whose verdict is out
+            verdict = alone.state.history.verdicts[each.id]
+            events.append(replace(verdict, candidate=fill.id))
+
+    def of_tunings(run: Filling) -> dict[int, str]:
+        return {each.sample: each.program.text for each in run.fills if each.maker == "tuning"}
+
+    def going_on(events: Sequence[Event]) -> Filling:
+        run = Filling(evaluators, settings("tuning", "mutation"), events=events)
+        enough = len(of_tunings(run)) + 20
+        run.turns_until(lambda: len(of_tunings(run)) >= enough)
+        drain(evaluators)
+        return run
+
+    for _ in range(3):
+        run = going_on(events)
+        found = of_tunings(run)
+        assert len(found.keys() & asked.keys()) >= 20
+        assert not found.keys() & {each.sample for each in others}
+        assert all(asked.get(sample, text) == text for sample, text in found.items())
+        events = run.events[:-10]  # the last ones were not on disk
+
+
 def test_improvements_find_a_solution_and_write_it_into_a_program(
     evaluators: IdleEvaluators,
 ) -> None:
@@ -344,8 +381,12 @@ GENERATION = 6
 """Samples of a generation of CMA-ES, for the two numbers of the program below."""
 
 
-def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
-    """Killed anywhere, with any of its samples out, a tuning asks for the same programs again."""
+@pytest.mark.parametrize("copies", [0, 4, 2])
+def test_a_tuning_is_the_same_in_whatever_order_its_answers_come(copies: int) -> None:
+    """Killed anywhere, with any of its samples out, a tuning asks for the same programs again.
+
+    One in so many repeats what something else made: it is not recorded, and its verdict may be out.
+    """
     program = "def run():\n    return 3 + 1.5\n"
 
     def tuning() -> Tuning:
@@ -354,6 +395,9 @@ def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
 
     def score(text: str) -> float | None:
         return None if len(text) % 5 == 0 else -float(len(text)) + text.count("1")
+
+    def is_copy(text: str) -> bool:
+        return copies > 0 and zlib.crc32(text.encode()) % copies == 0
 
     def shuffled(seed: int) -> list[tuple[int, str]]:
         rng, asked, one = np.random.default_rng(seed), list[tuple[int, str]](), tuning()
@@ -376,10 +420,20 @@ def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
         asked = dict(whole[:cut])
         generation = max(asked) // GENERATION  # of earlier ones all was known
         out = [each for each in asked if each // GENERATION == generation and each % 3 == 0]
+        recorded = {each: text for each, text in asked.items() if not is_copy(text)}
+        if not recorded:
+            continue
+        awaited = frozenset(asked[each] for each in out)
+
+        def score_of(text: str, *, awaited: frozenset[str] = awaited) -> float | None:
+            if text in awaited:
+                raise KeyError(text)
+            return score(text) if is_copy(text) else None
+
         again = tuning()
-        known = {number: score(text) for number, text in asked.items() if number not in out}
-        assert again.catch_up(known, recorded=asked)
-        for number in out:
+        known = {number: score(text) for number, text in recorded.items() if number not in out}
+        assert again.catch_up(known, recorded=recorded, score_of=score_of)
+        for number in recorded.keys() & out:
             again.tell(number, score(asked[number]))
         rest = []
         while not again.is_over:
@@ -387,4 +441,6 @@ def test_a_tuning_is_the_same_in_whatever_order_its_answers_come() -> None:
             assert sample is not None
             rest.append((sample.number, sample.program))
             again.tell(sample.number, score(sample.program))
-        assert rest == whole[cut:]
+        copies_out = [each for each in whole[:cut] if is_copy(each[1]) and each[0] in out]
+        later = [each for each in whole[:cut] if each[0] > max(recorded) and each[0] not in out]
+        assert rest == sorted(copies_out + later) + whole[cut:]
