@@ -204,6 +204,9 @@ def open_parts(
         def checked_load() -> Model:
             # Before the minutes that a model may take.
             evaluators.check_walls(strict=settings.evaluation.strict)
+            # Where it is not strict, it has just been told what this machine lacks.
+            if idle_evaluators is not None and settings.evaluation.strict:
+                idle_evaluators.pool.check_walls(strict=True)
             shared = ", which the model uses too" if set(cores) & os.sched_getaffinity(0) else ""
             _log.info("evaluators on cores %s%s", ", ".join(map(str, sorted(set(cores)))), shared)
             model = own_or_given()
