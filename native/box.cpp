@@ -126,7 +126,8 @@ Role Box::open(const std::vector<int>& judge, const std::vector<int>& candidate)
     limits.data_bytes = data_bytes() + setup_.memory_bytes;
     limits.file_bytes = setup_.scratch_bytes;
     limits.open_files = box_files;
-    limits.processes = setup_.processes + 1;  // and this one
+    // Elsewhere the limit would count whatever else the user runs, and the watch alone counts ours.
+    if (namespaces_ != 0) limits.processes = setup_.processes + 1;  // and this one
     const Limits narrow{address_space_bytes() + setup_.memory_bytes, setup_.cpu_seconds};
     pid_t pids[] = {0, 0};
     const pid_t first = getpid();
