@@ -39,12 +39,13 @@ struct __attribute__((packed)) PathRule {
     std::int32_t parent;
 };
 
-// Sets the soft and the hard limit, but never above the hard limit that is already there.
-bool limit(__rlimit_resource resource, rlim_t value) {
+// Sets the soft limit, and the hard one to `more` than that, but never above the hard limit that is
+// already there.
+bool limit(__rlimit_resource resource, rlim_t value, rlim_t more = 0) {
     rlimit current{};
     if (getrlimit(resource, &current) != 0) return false;
-    const rlim_t bound = std::min(value, current.rlim_max);  // RLIM_INFINITY is the largest rlim_t
-    const rlimit wanted{bound, bound};
+    const rlim_t hard = std::min(value + more, current.rlim_max);  // RLIM_INFINITY is the largest
+    const rlimit wanted{std::min(value, hard), hard};
     return setrlimit(resource, &wanted) == 0;
 }
 
@@ -148,7 +149,8 @@ bool Walls::confine(const Limits& limits, unsigned int keep) const {
     // RLIMIT_AS rather than RLIMIT_DATA, because only RLIMIT_AS counts shared mappings.
     if (!limit(RLIMIT_AS, limits.address_space_bytes)) return false;
     if (!limit(RLIMIT_DATA, limits.data_bytes) || !limit(RLIMIT_NPROC, limits.processes)) return false;
-    if (!limit(RLIMIT_CPU, limits.cpu_seconds) || !limit(RLIMIT_FSIZE, limits.file_bytes)) return false;
+    // SIGXCPU tells why it ended; what ignores it is killed a second later.
+    if (!limit(RLIMIT_CPU, limits.cpu_seconds, 1) || !limit(RLIMIT_FSIZE, limits.file_bytes)) return false;
     // One byte, which holds no dump: 0 does not keep the kernel from starting a program that takes
     // dumps (core_pattern), as root and outside of all walls; 1 does.
     if (!limit(RLIMIT_CORE, 1) || !limit(RLIMIT_NOFILE, limits.open_files)) return false;

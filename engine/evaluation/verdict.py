@@ -94,6 +94,9 @@ def _check_end(problem: Problem, observation: Observation, printed: str) -> None
     if observation.ended not in (Ended.EXITED, Ended.UNCONFINED):
         return
     code = observation.exit_code
+    if observation.ended is Ended.EXITED and code == -signal.SIGXCPU:
+        seconds = problem.limits.seconds
+        raise Failed(Failure.TIMEOUT, f"took more than the limit of {seconds:g} s of its core")
     if observation.ended is Ended.UNCONFINED:
         how = f"evaluator: a process could not be confined: {printed}"
     elif code < 0:

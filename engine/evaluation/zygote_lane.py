@@ -46,7 +46,7 @@ class ZygoteLane(Lane):
             fail: told why there is no process to be had.
             seconds: wall seconds for a program's evaluation.
             idle: whether programs run only when nothing else wants their core. Then the problem's
-                seconds are those of the core, and each process of a program has them.
+                seconds, rounded up, are those of the core, and each process of a program has them.
         """
         super().__init__(deliver, fail)
         self._problem = problem
@@ -62,7 +62,7 @@ class ZygoteLane(Lane):
             results=[each.fd for each in self._results],
             isolate_cases=problem.isolate_cases,
             seconds=seconds,
-            cpu_seconds=max(1, math.floor(most)) if idle else math.ceil(most) + 1,
+            cpu_seconds=math.ceil(most) + (0 if idle else 1),
             memory_bytes=problem.limits.memory_bytes,
             modules=list(warmth.modules),
             idle=idle,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 from verdicts import evaluate
@@ -22,14 +23,20 @@ def score(outputs: Sequence[Outputs]) -> dict[str, float]:
     return {"score": float(outputs[0]["value"])}
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[EvaluatorPool]:
-    """One that is patient: other tests may leave its core idle for moments only."""
-    problem = Problem.of("one", cases=cases, score=score, initial_program=START, seconds=0.5)
+@contextmanager
+def open_patient(seconds: float) -> Iterator[EvaluatorPool]:
+    """Start one that is patient: other tests may leave its core idle for moments only."""
+    problem = Problem.of("one", cases=cases, score=score, initial_program=START, seconds=seconds)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation_pool, "IDLE_PATIENCE", 120)
         with EvaluatorPool(problem=problem, workers=1, idle=True) as opened:
             yield opened
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[EvaluatorPool]:
+    with open_patient(seconds=0.5) as opened:
+        yield opened
 
 
 def test_a_program_is_scored(pool: EvaluatorPool) -> None:
@@ -46,5 +53,16 @@ def test_what_never_ends_is_killed_and_the_next_program_runs(
 ) -> None:
     evaluation = evaluate(pool, START.replace("return 1.0", "while True:\n        pass"))
     assert evaluation.score is None
-    assert evaluation.failure in (Failure.CRASH, Failure.TIMEOUT)  # of the core, or of the wall
+    assert evaluation.failure is Failure.TIMEOUT
+    assert evaluation.message in (
+        "took more than the limit of 0.5 s of its core",
+        "ran longer than the limit of 0.5 s",  # where it hardly had its core
+    )
     assert evaluate(pool, START).score == 1.0
+
+
+def test_it_has_the_whole_of_its_last_second() -> None:
+    asks = "print(resource.getrlimit(resource.RLIMIT_CPU))\n    return"
+    with open_patient(seconds=1.9) as pool:
+        found = evaluate(pool, f"import resource\n{START.replace('return', asks)}")
+    assert found.artifacts["stdout"] == "(2, 3)\n"
