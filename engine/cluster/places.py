@@ -24,6 +24,14 @@ def is_on_cluster(folder: Path) -> bool:
     return (folder / ISLANDS).is_dir() or (not is_run(folder) and _names_cluster(folder))
 
 
+def is_island(folder: Path) -> bool:
+    """Whether a folder is such a run of an island, which goes on wherever its driver has it."""
+    folder = folder.resolve()
+    name, _, number = folder.name.rpartition(".")
+    is_there = folder.parent.name == ISLANDS and folder.parent.parent.name == name
+    return is_there and number.isdecimal()
+
+
 def _names_cluster(folder: Path) -> bool:
     """Whether the settings in a folder say so, whatever version wrote them."""
     try:
@@ -31,11 +39,3 @@ def _names_cluster(folder: Path) -> bool:
         return bool(values["cluster"]["kind"] != "none")
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
         return False
-
-
-def is_island(folder: Path) -> bool:
-    """Whether a folder is such a run of an island, which goes on wherever its driver has it."""
-    folder = folder.resolve()
-    name, _, number = folder.name.rpartition(".")
-    is_there = folder.parent.name == ISLANDS and folder.parent.parent.name == name
-    return is_there and number.isdecimal()
