@@ -92,9 +92,8 @@ void Walls::find_files() {
 }
 
 void Walls::prepare_files() {
-    // Without Landlock the mounts of a box say where it may write, and its PID namespace whom it may
-    // signal. With neither it may do nothing of that.
-    rules_ = {reach_.is_alone && !reach_.writable.empty(), reach_.is_alone, reach_.processes};
+    // Without Landlock nothing may be written: the same kernels can't seal a box's mounts either.
+    rules_ = {false, reach_.is_alone, reach_.processes};
     const long version = syscall(create_ruleset, nullptr, 0, ask_version);
     if (version < 1) {
         missing_.emplace_back("files", "the kernel has no Landlock");
@@ -116,8 +115,9 @@ void Walls::prepare_files() {
     if (ruleset_ < 0) missing_.emplace_back("files", std::string("Landlock: ") + strerror(errno));
     if (made >= 0) close(made);
     if (ruleset_ < 0) return;
-    // Before version 3, opening a file for reading could cut it to nothing.
-    rules_.writing = rules_.writing || version >= 3;
+    // Before version 3, opening a file for reading could cut it to nothing, but for a box, whose
+    // mounts are read-only.
+    rules_.writing = version >= 3 || (reach_.is_alone && !reach_.writable.empty());
     rules_.signals = rules_.signals || version >= 6;
     const std::uint64_t run = reach_.processes ? execute : 0;
     for (const std::string& path : reach_.readable) allow(path, read_file | run, read_folder);
