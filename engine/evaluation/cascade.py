@@ -45,6 +45,8 @@ class _Submission:
 class Cascade:
     """Evaluates candidates stage by stage. A problem with one stage passes straight through.
 
+    So does a run that keeps all: its candidates go to the full stage alone.
+
     A candidate's metrics contain those of the cheap stages too, each as ``STAGE.NAME``. So a new
     cascade that is told the recorded verdicts (`tell`) knows all that this one knew. A decision
     about a candidate uses the verdicts of earlier iterations that are in.
@@ -178,9 +180,12 @@ class Cascade:
         )
 
     def _send(self, candidate_id: str, submission: _Submission) -> None:
-        """Hand a candidate to the next stage that is on; an audit goes to the last one."""
+        """Hand a candidate to the next stage that is on; to the last one if nothing screens it."""
         last = len(self._screens)
-        submission.stage = last if AUDITED in submission.metrics else submission.stage + 1
+        # Where all are kept a cheap stage would decide nothing, and nobody would be audited whose
+        # verdict could switch it off.
+        goes_straight = self._settings.keep >= 1 or AUDITED in submission.metrics
+        submission.stage = last if goes_straight else submission.stage + 1
         while submission.stage < last and self._is_off(submission.stage, submission.iteration):
             submission.stage += 1
         # The oldest iteration first. Islands whose candidates were evaluated in turns would get

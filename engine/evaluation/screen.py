@@ -72,11 +72,11 @@ class Screen:
         """Return the worst proxy score with which a candidate of ``iteration`` goes on.
 
         It is the score that the best ``keep`` of the last ``window`` candidates reach: of n
-        scores, the ceil(keep n)-th best. None (all go on) while n is below `FEWEST_SCORES`, or if
-        all are to be kept.
+        scores, the ceil(keep n)-th best. None (all go on) while n is below `FEWEST_SCORES`. Where
+        all are to be kept nobody comes here.
         """
         scores = [record.proxy for record in self._before(iteration)[-self.settings.window :]]
-        if len(scores) < FEWEST_SCORES or self.settings.keep >= 1:
+        if len(scores) < FEWEST_SCORES:
             return None
         scores.sort(reverse=self.direction is Direction.MAXIMISE)
         return scores[math.ceil(self.settings.keep * len(scores)) - 1]

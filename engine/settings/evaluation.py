@@ -15,7 +15,7 @@ class CascadeSettings(Section):
     """How a problem's cheap stages screen candidates; see ``engine.evaluation.screen``.
 
     Attributes:
-        keep: share of the candidates at a stage that goes on.
+        keep: share of the candidates at a stage that goes on; with 1 no cheap stage runs.
         audit: share of the others that is fully evaluated anyway.
         correlation_min: rank correlation with the full score below which a stage is switched off.
         window: how many candidates back the threshold looks; the correlation looks at this many

@@ -289,9 +289,20 @@ def test_without_enough_scores_everything_goes_on() -> None:
     assert enough.one("-1e9 1", name=not_audited(enough)).failure is Failure.SCREENED
 
 
-def test_keeping_all_screens_none() -> None:
+def test_keeping_all_runs_the_full_stage_alone() -> None:
+    keeps = replace(SETTINGS, keep=1.0)
+    setting = Setting("tiny", "small", settings=keeps)
+    given = {"a": "-1e9 1", "b": "1 3 2:timeout", "c": "1 4 0:error"}
+    setting.iterate(0, given)
+    assert setting.pool.runs == [("a", 2), ("b", 2), ("c", 2)]
+    assert setting.verdicts == {name: setting.pool._judge(text, 2) for name, text in given.items()}
+
+
+def test_keeping_all_goes_on_after_verdicts_of_a_cheap_stage() -> None:
+    """A run of an earlier version, whose cheap stages ran, is resumed."""
     setting = told(keep=1.0)
     assert setting.one("-1e9 1", name=not_audited(setting)).score == 1.0
+    assert setting.stages_of(not_audited(setting)) == [1]
 
 
 def test_equal_scores_all_go_on() -> None:
