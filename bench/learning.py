@@ -2,9 +2,10 @@
 
 Method: one run for each problem, seed and arm, interleaved seed by seed, each of ``seconds`` wall
 seconds in a process of its own, as ``python -m engine.run`` makes it. The arms are ``ARMS``: no
-learning, the methods, the full adapter, and ``mutation``, which asks no model. Then the frozen
-probe (``engine.probe``) of each run that learned, on the parents of the run without learning that
-has the next seed, which no trained model has seen.
+learning, the methods, the full adapter, and ``mutation``, which asks no model. None has fills:
+their programs would be in the best scores, and no model wrote them. Then the frozen probe
+(``engine.probe``) of each run that learned, on the parents of the run without learning that has the
+next seed, which no trained model has seen.
 
 Reported for each problem and arm, and over all problems:
 
@@ -92,7 +93,7 @@ class Job:
         return (
             f"problem={self.problem}",
             *(f"runs={self.out}", f"name={self.folder.name}", f"seed={self.seed}"),
-            *(f"budget.seconds={self.seconds}", "budget.candidates=null"),
+            *(f"budget.seconds={self.seconds}", "budget.candidates=null", "fill=none"),
             *ARMS[self.arm],
             *asks,
         )

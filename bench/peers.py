@@ -10,9 +10,12 @@ its round says little, so take more seconds.
   whole-program rewrites, the problem's statement as the system message, the engine's
   ``max_tokens`` and else their defaults. Each program that they evaluate is judged by the engine's
   sandbox (``bench.judge``).
-- ``rewrite``: ``python -m engine.run`` with the operator ``rewrite`` alone: whole programs too.
+- ``rewrite``: ``python -m engine.run`` with the operator ``rewrite`` alone and without fills:
+  whole programs too, and all of the model's.
 - ``default``: ``python -m engine.run`` with the model's own mix of operators, which with the
-  embedded model is infill: **another kind of work**, a place of a program and not the whole.
+  embedded model is infill: **another kind of work**, a place of a program and not the whole. It
+  keeps its fills, programs made without the model for idle evaluators: its best scores may be
+  theirs; no count has them.
 
 All have the same weights, problem, ``max_model_len`` and memory for the prefix cache. The clock
 runs from the initial program's verdict, the model loaded by then: loading the model counts for
@@ -91,14 +94,16 @@ DEFAULTS = {
     "settings": "",
     "out": "runs/bench-peers.jsonl",
 }
-OPERATORS = {
+ENGINE = {
     "rewrite": [
         "search.operators.infill=0",
         "search.operators.rewrite=1",
         "search.operators.diff=0",
+        "fill=none",
     ],
     "default": [],
 }
+"""The sides of this engine, and the arguments of ``engine.run`` that each has for itself."""
 _FIRST_SECONDS = 300.0  # until the initial program's verdict, after which a side is given up
 _START_SECONDS = 600.0  # of this engine beside its search, at most
 _ENDLESS = 1_000_000  # iterations; the search is ended when its time is up
@@ -106,7 +111,7 @@ _ENDLESS = 1_000_000  # iterations; the search is ended when its time is up
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One search: what it depends on."""
+    """One search: what it depends on. A side's own arguments are among its settings."""
 
     side: str
     seed: int
@@ -166,7 +171,6 @@ def run_engine(case: Case, *, scratch: Path) -> dict[str, Any]:
         *(f"problem={case.problem}", f"seed={case.seed}"),
         *("budget.candidates=null", f"budget.seconds={case.seconds}"),
         *(f"runs={scratch}", "name=run"),
-        *OPERATORS[case.side],
         *case.settings.split(),
     ]
     with Guarded(
@@ -218,7 +222,7 @@ def _await(judge: Judge, process: Guarded, seconds: float) -> None:
 
 def _sides(options: Mapping[str, str]) -> list[str]:
     sides = []
-    for key, known in (("peers", peer.PEERS), ("engine", OPERATORS)):
+    for key, known in (("peers", peer.PEERS), ("engine", ENGINE)):
         for name in filter(None, options[key].split(",")):
             if name not in known:
                 raise UserError(f"{key}={name}: there are {', '.join(known)}")
@@ -231,9 +235,10 @@ def _sides(options: Mapping[str, str]) -> list[str]:
 def _works(options: Mapping[str, str]) -> dict[str, str]:
     """Return in words what each side of the engine asks the model for."""
     arguments = [*model_arguments(options), *options["settings"].split()]
-    mix = config.resolve(arguments).search.operators
-    names = " and ".join(name for name, weight in mix.items() if weight)
-    return {"rewrite": "whole rewrites", "default": f"default, {names}"}
+    settings = config.resolve(arguments)
+    names = " and ".join(name for name, weight in settings.search.operators.items() if weight)
+    fills = ", with fills in its scores alone" if settings.fill.makers else ""
+    return {"rewrite": "whole rewrites", "default": f"default, {names}{fills}"}
 
 
 def _run(case: Case) -> dict[str, Any]:
@@ -251,7 +256,7 @@ def main(arguments: list[str]) -> None:
     if options["threads"] not in THREADS:
         raise UserError(f"threads={options['threads']} must be one of {', '.join(THREADS)}")
     common: dict[str, Any] = {
-        **{key: options[key] for key in ("problem", "model", "threads", "settings")},
+        **{key: options[key] for key in ("problem", "model", "threads")},
         **{key: int(number(options, key)) for key in ("max_model_len", "workers")},
         "seconds": number(options, "seconds"),
     }
@@ -264,7 +269,8 @@ def main(arguments: list[str]) -> None:
     for turn in range(int(number(options, "rounds"))):
         seen: dict[str, dict[str, Any]] = {}
         for side in sides if turn % 2 == 0 else reversed(sides):
-            case = Case(side=side, seed=int(options["seed"]) + turn, **common)
+            settings = " ".join([*ENGINE.get(side, []), *options["settings"].split()])
+            case = Case(side=side, seed=int(options["seed"]) + turn, settings=settings, **common)
             known = [figures for each, figures in finished if each == asdict(case)]
             seen[side] = known[-1] if known else _run(case)
             if not known:

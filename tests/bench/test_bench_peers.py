@@ -17,7 +17,9 @@ import pytest
 from bench import bare, peer, peers, rates
 from bench.evaluation import CONVOLUTION
 from bench.judge import SOCKET, Judge, Judged, metrics, refusals
+from bench.options import model_arguments
 from bench.serving import Counters
+from engine import config
 from engine.core import Evaluation, Failure, Problem, Refusal, UserError
 from engine.problem import load_problem, shipped
 
@@ -270,11 +272,31 @@ def test_bad_options_are_refused_before_anything_runs(arguments: list[str], tmp_
     assert not (tmp_path / "out").exists()
 
 
+def test_rewrites_alone_have_no_fills_and_the_default_says_that_it_has_them() -> None:
+    model = model_arguments({"model": "smollm2"})
+    makers = {
+        side: config.resolve([*model, *arguments]).fill.makers
+        for side, arguments in peers.ENGINE.items()
+    }
+    assert not makers["rewrite"] and makers["default"]
+    options = {"model": "smollm2", "settings": ""}
+    assert peers._works(options)["default"] == "default, infill, with fills in its scores alone"
+    assert peers._works({**options, "settings": "fill=none"})["default"] == "default, infill"
+
+
+@pytest.mark.parametrize(
+    ("side", "given", "settings"),
+    [
+        ("adaevolve", "", ""),
+        ("adaevolve", "islands.count=2", "islands.count=2"),
+        ("rewrite", "islands.count=2", " ".join([*peers.ENGINE["rewrite"], "islands.count=2"])),
+    ],
+)
 def test_finished_searches_are_not_run_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    side: str, given: str, settings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = {
-        "side": "adaevolve",
+        "side": side,
         "seed": 3,
         "problem": "signal",
         "seconds": 60.0,
@@ -282,15 +304,16 @@ def test_finished_searches_are_not_run_again(
         "max_model_len": 8192,
         "threads": "auto",
         "workers": 1,
-        "settings": "",
+        "settings": settings,
     }
     figures = _round(0, 7, 0)["adaevolve"]
     out = tmp_path / "out"
     out.write_text(json.dumps({"case": case, "figures": figures}) + "\n")
-    arguments = ["rounds=1", "seed=3", "seconds=60", "peers=adaevolve", "engine=", f"out={out}"]
-    peers.main(arguments)
+    asked = {"peers": "", "engine": "", "engine" if side in peers.ENGINE else "peers": side}
+    arguments = ["rounds=1", "seed=3", "seconds=60", f"settings={given}", f"out={out}"]
+    peers.main([*arguments, *(f"{key}={value}" for key, value in asked.items())])
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert result["sides"]["adaevolve"]["new_per_hour"]["median"] == 7
+    assert result["sides"][side]["new_per_hour"]["median"] == 7
     assert result["short"] == {}
     assert len(out.read_text().splitlines()) == 1
 
