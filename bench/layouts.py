@@ -7,8 +7,9 @@ up to a block of the prefix cache. Paired by seed: the difference of each layout
 Seconds are reported, not compared: equal candidates is the measure.
 
 ``classic`` shows kept + growth / 2 tokens of the best other programs, the others as in
-``bench.cache``. Finished runs are kept in ``out``, one JSON line each, and not run again, so the
-benchmark may be cut short and started again.
+``bench.cache``. Finished runs are kept in ``out``, one JSON line each, and not run again with the
+same problem, model, candidates, kept and growth, so the benchmark may be cut short and started
+again.
 
 Usage: python -m bench.layouts [problem=signal]
        [layouts=classic,stable,transcript,none,aligned] [seeds=0,1,2,3,4,5,6,7,8,9]
@@ -29,6 +30,7 @@ from typing import Any
 
 from bench.cache import configured
 from bench.figures import paired
+from bench.finished import add_finished, read_finished, shared_options
 from bench.options import model_arguments, number, read_options
 from bench.runs import temporary_run
 from engine import config
@@ -48,6 +50,7 @@ DEFAULTS = {
     "growth": "512",
     "out": "runs/bench-layouts.jsonl",
 }
+_APART = ("layouts", "seeds", "out")  # options in which the runs of one command differ
 
 
 def settings_of(layout: str, base: RunSettings, options: dict[str, str]) -> RunSettings:
@@ -134,12 +137,8 @@ def main(arguments: list[str]) -> None:
     problem = load_problem(Path(shipped()[options["problem"]]))
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
-    lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-    finished = {
-        (each["seed"], each["layout"]): each
-        for each in map(json.loads, lines)
-        if each.get("model", DEFAULTS["model"]) == options["model"]
-    }
+    shared = shared_options(options, apart=_APART)
+    finished = {(each["seed"], each["layout"]): each for each in read_finished(out, shared)}
     runs: dict[str, dict[int, dict[str, Any]]] = {
         layout: {} for layout in options["layouts"].split(",")
     }
@@ -150,12 +149,8 @@ def main(arguments: list[str]) -> None:
                 if (seed, layout) not in finished:
                     settings = settings_of(layout, replace(base, seed=seed), options)
                     run = one_run(settings=settings, problem=problem, model=model, pool=pool)
-                    finished[seed, layout] = {
-                        **{"seed": seed, "layout": layout, "model": options["model"]},
-                        **run,
-                    }
-                    with out.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(finished[seed, layout]) + "\n")
+                    own = {"seed": seed, "layout": layout}
+                    finished[seed, layout] = add_finished(out, {**own, **run}, shared)
                 by_seed[seed] = finished[seed, layout]
                 sys.stdout.write(f"{by_seed[seed]}\n")
                 sys.stdout.flush()

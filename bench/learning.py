@@ -21,8 +21,8 @@ Reported for each problem and arm, and over all problems:
   the model itself: sums, ratio, and its 95 % interval from a bootstrap over the prompts of all
   seeds.
 
-Runs stand in the folder ``out`` and are not made again, so the benchmark may be cut short and
-started again; a run that was cut short goes on.
+Runs stand in the folder ``out`` and are not made again with the same settings, so the benchmark may
+be cut short and started again; a run that was cut short goes on.
 
 Usage: python -m bench.learning [problems=signal,circle_packing,first_autocorr] [seeds=0,1,2,3,4]
        [arms=none,phase_adaptive,mutation] [seconds=120] [probe=8x64] [model=smollm2]
@@ -33,6 +33,7 @@ the probe out. The last line printed is JSON.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import statistics
 import subprocess
@@ -88,20 +89,25 @@ class Job:
 
     @property
     def command(self) -> Sequence[str]:
-        """The arguments of ``engine.run`` that make it; the arm ``mutation`` has its own model."""
+        """The arguments of ``engine.run`` that make it."""
+        return (f"runs={self.out}", f"name={self.folder.name}", *self._settings)
+
+    @property
+    def folder(self) -> Path:
+        """The run's. Runs of other settings have others, and are not taken for this one."""
+        digest = hashlib.sha256("\n".join(self._settings).encode()).hexdigest()
+        return self.out / f"{self.problem}-{self.arm}-{self.seed}-{digest[:8]}"
+
+    @property
+    def _settings(self) -> Sequence[str]:
+        """All that decides what it does; the arm ``mutation`` has its own model."""
         asks = () if self.arm == "mutation" else (*self.model, *self.settings)
         return (
-            f"problem={self.problem}",
-            *(f"runs={self.out}", f"name={self.folder.name}", f"seed={self.seed}"),
+            *(f"problem={self.problem}", f"seed={self.seed}"),
             *(f"budget.seconds={self.seconds}", "budget.candidates=null", "fill=none"),
             *ARMS[self.arm],
             *asks,
         )
-
-    @property
-    def folder(self) -> Path:
-        """The run's."""
-        return self.out / f"{self.problem}-{self.arm}-{self.seed}"
 
     def make(self) -> None:
         """Make the run, go on with it, or leave it as it is if it is over."""

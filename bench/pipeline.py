@@ -24,7 +24,8 @@ Medians over the seeds with their range; ``rate_over_standard`` is paired by see
 at equal candidates are compared with ``standard``'s, paired by seed: mean difference, 95 % t
 interval, Wilcoxon's signed-rank test.
 
-Finished runs are kept in ``out``, one JSON line each, and not run again.
+Finished runs are kept in ``out``, one JSON line each, and not run again with the same problem,
+model and candidates.
 
 Usage: python -m bench.pipeline [problem=signal] [cases=cheap,balanced,bound] [candidates=100]
        [modes=standard,overlapped,speculative,islands,...] [seeds=0,1,2] [model=smollm2]
@@ -49,6 +50,7 @@ from typing import Any
 from numba import njit
 
 from bench.figures import paired, spread
+from bench.finished import add_finished, read_finished, shared_options
 from bench.options import model_arguments, number, read_options
 from bench.runs import TemporaryRun, temporary_run
 from engine import config
@@ -68,6 +70,7 @@ DEFAULTS = {
     "candidates": "100",
     "out": "runs/bench-pipeline.jsonl",
 }
+_APART = ("cases", "modes", "seeds", "out")  # options in which the runs of one command differ
 COSTS = {"cheap": 0.0, "balanced": 1.0, "bound": 3.0}
 """Evaluator seconds over the model's, by case."""
 ISLANDS = 4
@@ -245,12 +248,8 @@ def main(arguments: list[str]) -> None:
     problem = load_problem(Path(shipped()[options["problem"]]))
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
-    lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-    finished = {
-        (run["case"], run["seed"], run["mode"]): run
-        for run in map(json.loads, lines)
-        if run.get("model", DEFAULTS["model"]) == options["model"]
-    }
+    shared = shared_options(options, apart=_APART)
+    finished = {(run["case"], run["seed"], run["mode"]): run for run in read_finished(out, shared)}
     model = LanguageModel(settings=base.model, folder=find_weights(base.model), seed=0)
     if finished:  # goes on as it began
         balanced = next(iter(finished.values()))["balanced"]
@@ -271,13 +270,8 @@ def main(arguments: list[str]) -> None:
                         cores=cores,
                         steps=int(COSTS[case] * balanced * speed),
                     )
-                    finished[case, seed, mode] = {
-                        **{"case": case, "seed": seed, "mode": mode, "balanced": balanced},
-                        "model": options["model"],
-                        **figures,
-                    }
-                    with out.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(finished[case, seed, mode]) + "\n")
+                    own = {"case": case, "seed": seed, "mode": mode, "balanced": balanced}
+                    finished[case, seed, mode] = add_finished(out, {**own, **figures}, shared)
                 runs[mode][seed] = finished[case, seed, mode]
                 sys.stdout.write(f"{runs[mode][seed]}\n")
                 sys.stdout.flush()
