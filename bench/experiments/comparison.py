@@ -182,6 +182,8 @@ def _problem(
         for arm, test in tests.items():
             arms[arm]["gain"][axis] = {**test, "holm_p": corrected[arm]}
     return {
+        # More than one where the problem changed between the runs; of earlier lines it's unknown.
+        "fingerprints": sorted({each["fingerprint"] for each in runs if "fingerprint" in each}),
         "direction": runs[0]["direction"],
         "initial_score": statistics.median(each["initial_score"] for each in runs),
         "target": runs[0]["target"],

@@ -156,6 +156,12 @@ def _problem(experiment: Experiment, problem: str, found: Mapping[str, Any]) -> 
         + ", ".join(f"{most:,.0f} {axis}" for axis, most in found["equal"].items())
         + ".\n"
     )
+    versions = len(found.get("fingerprints", ()))
+    if versions > 1:
+        yield (
+            f"**These runs are of {versions} versions of the problem: the scores of one may not "
+            "compare with those of another.**\n"
+        )
     head = ["arm", "runs", f"score, equal {first}", "deviation", f"gain, p, equal {first}"]
     head += [f"score, equal {second}", f"gain, p, equal {second}", "best"]
     head += ["candidates/h", "improving/h", "improving", "valid", "hit rate", "idle"]

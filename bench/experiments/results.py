@@ -46,11 +46,12 @@ def figures(record: RunRecord) -> Result:
     ``seconds``, evaluated ``candidates``, generated ``tokens``, and ``evaluations``
     (`is_evaluation`); the first of them is the initial program. ``best_known`` is the best
     published score that compares, ``target`` the problem's, and ``stops_at`` the score at which the
-    run would have ended before its budget did; None if no score ends it. ``improving`` counts the
-    children that are better than their parent, ``by_k`` children and improving ones by their call's
-    K. ``fills`` are programs made without a model, by their makers: none of the counts has them,
-    but scores do. Of evaluators, ``idle_share`` is the mean over all of them; one that runs a fill
-    is not idle.
+    run would have ended before its budget did; None if no score ends it. ``fingerprint`` changes
+    with whatever decides the problem's scores (`engine.problem.fingerprint`); lines of earlier
+    versions have none. ``improving`` counts the children that are better than their parent,
+    ``by_k`` children and improving ones by their call's K. ``fills`` are programs made without a
+    model, by their makers: none of the counts has them, but scores do. Of evaluators,
+    ``idle_share`` is the mean over all of them; one that runs a fill is not idle.
     """
     folder = record.folder
     assert folder is not None
@@ -77,6 +78,7 @@ def figures(record: RunRecord) -> Result:
     clock = clock_use(folder / TIMELINE)
     assert clock is not None
     return {
+        "fingerprint": history.sessions[0].fingerprint,
         "direction": history.direction.value,
         "initial_score": history.verdicts[INITIAL].score,
         "best_score": curve[-1]["score"],

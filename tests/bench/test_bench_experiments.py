@@ -20,6 +20,7 @@ from bench.experiments.results import Kept, Result
 from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.figures import holm
 from engine.core import UserError
+from engine.problem import load_problem, shipped
 from engine.report.analysis.figures import median_interval
 
 ROOT = Path(__file__).parents[2]
@@ -204,6 +205,24 @@ def test_one_pair_for_a_problem_makes_no_interval(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("fingerprints", "versions"), [(("a", "a"), 1), (("a", "b"), 2), ((None, "a"), 1)]
+)
+def test_the_page_says_that_runs_are_of_two_versions_of_a_problem(
+    fingerprints: tuple[str | None, ...], versions: int, tmp_path: Path
+) -> None:
+    experiment = tiny(tmp_path)
+    runs = [
+        result("signal", arm, 0, (1.0, 0, 0), (1.1, 9, 9))
+        | ({} if fingerprint is None else {"fingerprint": fingerprint})
+        for arm, fingerprint in zip(("k4", "k8"), fingerprints, strict=True)
+    ]
+    found = {**compared(experiment, runs), "runs": runs}
+    assert len(found["problems"]["signal"]["fingerprints"]) == versions
+    made = page({"tiny": experiment}, {"tiny": found})
+    assert ("**These runs are of 2 versions of the problem" in made) is (versions > 1)
+
+
 def test_the_page_says_what_was_run_and_not_what_the_table_has(tmp_path: Path) -> None:
     experiment = tiny(tmp_path, TINY.replace("seeds: 1", "seeds: 3"))
     assert "2 problems, 3 seeds, 8 evaluations, failed ones counted each on 1 core." in page(
@@ -386,6 +405,7 @@ def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> N
     for line, k in zip(lines, (4, 8), strict=True):
         kept: dict[str, Any] = json.loads(line)
         assert (kept["target"], kept["stops_at"]) == (0.8, 5)
+        assert kept["fingerprint"] == load_problem(Path(shipped()["signal"])).fingerprint
         assert kept["evaluations"] >= 8 and kept["by_k"].keys() == {str(k)}
         scores = [point["score"] for point in kept["curve"]]
         assert scores == sorted(scores) and scores[0] == kept["initial_score"]
