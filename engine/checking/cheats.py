@@ -1,6 +1,7 @@
 """A problem's ``cheats``: programs that try to gain without doing the task."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from engine.checking.finding import Finding, doubtful, good, wrong
 from engine.checking.trials import Baseline, Trials, place_of_score
@@ -17,7 +18,8 @@ _NEVER_BEGAN = ("SyntaxError", "IndentationError", "defines no function")
 def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterator[Finding]:
     """Run every cheat: each has to fail, or to be no better than the initial program."""
     folder = problem.folder / FOLDER
-    files = sorted(folder.glob("*.py"))
+    endings = _endings(problem.initial_program)
+    files = sorted(each for each in folder.glob("*.*") if each.suffix in endings)
     harmless = []
     for file in files:
         cheat = file.read_text(encoding="utf-8", errors="surrogateescape")
@@ -50,6 +52,13 @@ def check_cheats(problem: Problem, trials: Trials, baseline: Baseline) -> Iterat
         )
     elif harmless:
         yield good("cheats", f"nothing is gained by {', '.join(harmless)}")
+
+
+def _endings(initial_program: str) -> set[str]:
+    """Return how the names of cheats end: as Python's, or as the files that may change."""
+    if not is_bundle(initial_program):
+        return {".py"}
+    return {".py", *(Path(each.name).suffix for each in outline(initial_program).open_files)}
 
 
 def _whole(cheat: str, initial_program: str) -> str:

@@ -6,10 +6,13 @@ rounds' ratios. So a slow or busy machine slows down both.
 
 The kernel runs in a process of its own, whose clock is not believed: this process's clock runs from
 the request to the answer, then the kernel's process is stopped, and its product is compared with
-NumPy's. Every round has new matrices from a new seed. The walls round this process and the
-compiler's are the engine's.
+NumPy's. Every round has new matrices from a new seed, and new processes: when the baseline runs,
+nothing of the kernel does. A kernel of which something goes on when its process has ended is
+refused, as it would slow down the baseline. The walls round this process and the compiler's are the
+engine's.
 """
 
+import ctypes
 import json
 import mmap
 import os
@@ -19,6 +22,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +43,8 @@ CALL_SECONDS = 2.0
 FLAGS = ("-std=c++17", "-O3", "-march=native")
 _SHOWN = 2000  # characters of what the compiler says
 _SYSTEM = "/usr/"
+_PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
+_WALL = 0x40000000  # of linux/wait.h: children of every kind
 # A kernel may say how its loops are unrolled, but not with which options it is compiled. Assembly
 # could take in a file that no header check sees.
 _REFUSED = re.compile(
@@ -81,16 +87,11 @@ def _judged(folder: Path) -> dict[str, object]:
     for name, source in (("kernel", folder / KERNEL), ("baseline", HERE / "baseline.cpp")):
         program = scratch / name
         _compile(compiler, source, program)
-        programs.append(Process(program, scratch / f"{name}.bin"))
+        programs.append(program.read_bytes())  # a kernel could change the file
     kernel, baseline = programs
+    _adopt_orphans()
     rng = np.random.default_rng()  # a new seed: nobody can know the matrices
-    with kernel, baseline:
-        for process in programs:  # the first call finds its pages, and is not timed
-            process.multiply(*_matrices(rng))
-        pairs = []
-        for _ in range(ROUNDS):
-            a, b = _matrices(rng)
-            pairs.append((baseline.multiply(a, b), kernel.multiply(a, b)))
+    pairs = [(_seconds(baseline, rng), _seconds(kernel, rng)) for _ in range(ROUNDS)]
     ratios = sorted(slow / fast for slow, fast in pairs)
     quarter = len(ratios) // 4
     return {
@@ -99,6 +100,34 @@ def _judged(folder: Path) -> dict[str, object]:
         "baseline_milliseconds": 1e3 * median(slow for slow, _ in pairs),
         "spread": (ratios[-1 - quarter] - ratios[quarter]) / median(ratios),
     }
+
+
+def _seconds(program: bytes, rng: np.random.Generator) -> float:
+    """Return the seconds of one product, made in a new process that is gone afterwards.
+
+    Raises:
+        NotScored: there is no such product, or something that the process started is left.
+    """
+    with Process(program) as process:
+        process.multiply(*_matrices(rng))  # finds its pages, and is not timed
+        seconds = process.multiply(*_matrices(rng))
+    if _has_children():
+        raise NotScored("rejected", "the kernel left processes behind")
+    return seconds
+
+
+def _adopt_orphans() -> None:
+    """Have what is left of a process below this one, when that ends, become a child of this one."""
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError("this process can't adopt others, so nobody would see what a kernel starts")
+
+
+def _has_children() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG | _WALL)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _matrices(rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -152,15 +181,22 @@ def _run(command: list[str], failed: str) -> str:
 
 
 class Process:
-    """A compiled kernel's process, and the matrices that it shares with this one."""
+    """A compiled kernel's process, and the matrices that it shares with this one.
 
-    def __init__(self, program: Path, shared: Path) -> None:
+    Its files are in a folder of its own, which no earlier kernel has seen.
+    """
+
+    def __init__(self, program: bytes) -> None:
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        file, shared = Path(self._folder.name, "kernel"), Path(self._folder.name, "matrices")
+        file.write_bytes(program)
+        file.chmod(0o700)
         shared.write_bytes(bytes(3 * N * N * 8))
-        with shared.open("r+b") as file:
-            self._shared = mmap.mmap(file.fileno(), 0)
+        with shared.open("r+b") as opened:
+            self._shared = mmap.mmap(opened.fileno(), 0)
         self._matrices = np.frombuffer(self._shared, np.float64).reshape(3, N, N)
         self._process = subprocess.Popen(
-            [program, shared], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            [file, shared], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
 
     def __enter__(self) -> "Process":
@@ -168,7 +204,12 @@ class Process:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.communicate()
+        # Not to the end of its output, which what the kernel started may hold open.
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        self._folder.cleanup()
 
     def multiply(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
         """Return the seconds of one product.

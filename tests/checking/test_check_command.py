@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,16 @@ def test_bad_input(arguments: list[str], message: str, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["circle_packing", "eplb", "signal_causal"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("circle_packing", "eplb", "signal_causal"),
+        pytest.param(
+            "matrix_product",
+            marks=pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler"),
+        ),
+    ],
+)
 def test_the_shipped_cheats_gain_nothing(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"problem={name}", "runs=3"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if " cheats " in line]

@@ -111,9 +111,59 @@ def test_a_kernel_that_fills_the_box_with_processes_ends_with_its_verdict(
     forks = "for (int i = 0; i < 200; ++i) if (fork() == 0) { sleep(20); _exit(0); }"
     many = many.replace(SLOW, f"{SLOW} {forks}", 1)
     evaluation = judge(many)
-    assert evaluation.failure is Failure.CRASH, evaluation
+    # The box sees them, or the judge does, whichever looks first.
+    assert evaluation.failure in (Failure.CRASH, Failure.REJECTED), evaluation
     assert "processes" in evaluation.message
     assert judge(source).failure is None
+
+
+CHEATS = Path(shipped()["matrix_product"]) / "cheats"
+SPINS = "close(1); for (volatile int x = 0;;) x = x;"
+
+
+@pytest.mark.parametrize("cheat", sorted(CHEATS.iterdir()), ids=lambda path: path.stem)
+def test_the_shipped_cheats_are_refused(judge: Judged, cheat: Path) -> None:
+    evaluation = judge(cheat.read_text())
+    assert (evaluation.score, evaluation.failure) == (None, Failure.REJECTED), evaluation
+    assert "left processes behind" in evaluation.message
+
+
+@pytest.mark.parametrize(
+    "forks",
+    [
+        f"if (fork() == 0) {{ {SPINS} }}",
+        f"if (fork() == 0) {{ setsid(); if (fork() == 0) {{ {SPINS} }} _exit(0); }}",
+        f"if (vfork() == 0) {{ if (fork() == 0) {{ {SPINS} }} _exit(0); }}",
+        "if (fork() == 0) sleep(20);",  # and holds the answers' pipe open
+        "if (fork() == 0) _exit(0);",  # nobody waits for it
+    ],
+)
+def test_a_process_that_a_kernel_leaves_behind_is_seen(
+    judge: Judged, source: str, forks: str
+) -> None:
+    forking = source.replace("<algorithm>", "<algorithm>\n#include <unistd.h>", 1)
+    forking = forking.replace(SLOW, f"{SLOW} {forks}", 1)
+    evaluation = judge(forking)
+    assert (evaluation.score, evaluation.failure) == (None, Failure.REJECTED), evaluation
+    assert "left processes behind" in evaluation.message
+    assert judge(source).failure is None
+
+
+def test_a_kernel_may_wait_for_what_it_starts(judge: Judged, source: str) -> None:
+    headers = "<algorithm>\n#include <sys/wait.h>\n#include <unistd.h>"
+    harmless = source.replace("<algorithm>", headers, 1)
+    work = "const pid_t pid = fork(); if (pid == 0) _exit(0); waitpid(pid, nullptr, 0);"
+    evaluation = judge(harmless.replace(SLOW, f"{SLOW} {work}", 1))
+    assert evaluation.failure is None, evaluation
+
+
+def test_a_kernel_that_changes_the_compiled_programs_is_timed_against_the_same_one(
+    judge: Judged, source: str
+) -> None:
+    writer = source.replace("<algorithm>", "<algorithm>\n#include <cstdio>", 1)
+    empties = 'if (FILE* f = std::fopen("/tmp/build/baseline", "w")) std::fclose(f);'
+    evaluation = judge(writer.replace(SLOW, f"{SLOW} {empties}", 1))
+    assert evaluation.failure is None, evaluation
 
 
 def test_nothing_is_written_outside_the_scratch_folder(
