@@ -92,10 +92,11 @@ def figures(problem: str, tables: Mapping[str, Table]) -> Iterator[Figure]:
         ]
         for key, title in (
             ("improving", "Calls with an improvement among the first m"),
-            ("gain", "Gain of the best of the first m"),
+            ("gain", "Gain of the best of the first m, where the first has a score"),
         ):
             name = f"{problem}-top-m-{key}"
-            yield bands(tiers, x="m", y=key, name=name, title=f"{title}, K = {k}, by tier")
+            if any(row[key] is not None for row in tiers):  # no first child may have a score
+                yield bands(tiers, x="m", y=key, name=name, title=f"{title}, K = {k}, by tier")
     if tables["distance"].rows:
         yield heatmap(tables["distance"].rows, name=f"{problem}-shown")
 

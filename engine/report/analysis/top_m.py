@@ -3,7 +3,9 @@
 K is chosen as a run goes, larger where it stalls, so calls of different K do not compare. The
 replay takes calls of one K and asks of each what it would have brought with only its first m
 children: whether any is better than the parent (*improving*), and by how much the best of them is,
-below 0 where all are worse (*gain*; of the calls with a child that has a score).
+below 0 where all are worse (*gain*). The source says nothing of calls whose first children have no
+score. Here the gain is over the calls whose first child has one: for each m the same, so that it
+can only rise with m, as it does within a call.
 
 Calls are cut into five *tiers* by the best score among the inspirations in their prompt, quintiles
 of all calls of that K, 1 the lowest; calls of equal scores share a tier. Inspirations are the
@@ -43,8 +45,8 @@ def top_m(runs: Sequence[RunRecord]) -> Table:
         rows=rows,
         note="tier: fifth of the calls of that K by the best score that the prompt shows besides "
         "the parent's, 5 the best, 0 for all calls; improving: calls with at least one of the m "
-        "better than the parent; gain: of the best of the m. Within a run, then the median over "
-        "the runs, with quartiles.",
+        "better than the parent; gain: of the best of the m, over the calls whose first child has "
+        "a score. Within a run, then the median over the runs, with quartiles.",
     )
 
 
@@ -91,7 +93,10 @@ def _worth(by_run: Sequence[Sequence[Event]], m: int) -> Row:
     improving = [
         sum(any(each.is_better for each in event[:m]) for event in own) / len(own) for own in by_run
     ]
-    gains = [mean([max(found) for event in own if (found := _gains(event[:m]))]) for own in by_run]
+    gains = [
+        mean([max(_gains(event[:m])) for event in own if event[0].gain is not None])
+        for own in by_run
+    ]
     middle, low, high = quartiles(improving)
     gain, gain_low, gain_high = quartiles([each for each in gains if each is not None])
     return {

@@ -75,6 +75,23 @@ def test_the_first_m_children_bring_what_is_best_among_them(sign: float) -> None
     assert {row["calls"] for row in found} == {1}
 
 
+def test_a_gain_is_over_the_same_calls_for_each_m() -> None:
+    """The means of -3, -1, -1, 2 ... and -5, -5, 1, 1 ...; the call with -9 is in none of them."""
+    none = (None,) * 3
+    run = constructed(
+        (-3.0, -1.0, None, 2.0, *none),
+        (-5.0, None, 1.0, -2.0, *none),
+        (None, -9.0, 7.0, 1.0, *none),
+    )
+    found = rows([run], K=7, tier=0)
+    assert [row["gain"] for row in found] == [-4, -3, 0, 1.5, 1.5, 1.5, 1.5]
+    assert [row["improving"] for row in found[:3]] == [0, 0, pytest.approx(2 / 3)]
+    assert {row["calls"] for row in found} == {3}
+    # Of the third call it can only be said whether it improves.
+    last = rows([run], K=7, tier=4)
+    assert {row["gain"] for row in last} == {None} and last[-1]["improving"] == 1
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_calls_are_cut_into_fifths_by_the_best_program_on_show(sign: float) -> None:
     """Call i shows the program with score i, so it is tier i; only tiers 4 and 5 improve."""
