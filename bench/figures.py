@@ -30,9 +30,10 @@ def spread(values: Sequence[float], *, digits: int = 3) -> dict[str, float]:
 
 
 def milliseconds(seconds: Sequence[float]) -> dict[str, Any]:
-    """Return median, 95th and 99th percentile of ``seconds`` in ms, and how many there are."""
+    """Return median, mean, 95th and 99th percentile of ``seconds`` in ms, and how many they are."""
     return {
         "median": round(1e3 * statistics.median(seconds), 3),
+        "mean": round(1e3 * statistics.fmean(seconds), 3),
         "p95": round(1e3 * percentile(seconds, 95), 3),
         "p99": round(1e3 * percentile(seconds, 99), 3),
         "n": len(seconds),

@@ -3,10 +3,12 @@
 Method, for each problem: evaluators as a run has them, one for each core that a model leaves, and
 idle evaluators on the same cores. The initial program is evaluated again and again with a pause of
 `PAUSE` seconds before each, as a model's children come; the latency is from the call to the
-verdict. In turns, round by round, the idle evaluators have nothing, or more mutations of the
-initial program than they can evaluate. ``delay`` is the difference of a round's medians.
+verdict. In each round ``calls`` calls are made while the idle evaluators have nothing, and as many
+while they have more mutations of the initial program than they can evaluate, another half first
+each time. ``delay`` is the difference of a round's medians, ``delay_of_means`` that of its means,
+which a few late verdicts change too.
 
-Usage: python -m bench.fill [problems=signal,circle_packing] [rounds=5] [calls=40]
+Usage: python -m bench.fill [problems=signal,circle_packing] [rounds=6] [calls=40]
 The last line printed is JSON, times in ms.
 """
 
@@ -14,9 +16,11 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import sys
 import time
 from collections.abc import Sequence
+from itertools import count, cycle
 
 from bench.figures import milliseconds, spread
 from bench.options import number, read_options
@@ -25,7 +29,7 @@ from engine.evaluation import EvaluatorPool, evaluator_cores
 from engine.mutation import mutated
 from engine.problem import load_problem, shipped
 
-DEFAULTS = {"problems": "signal,circle_packing", "rounds": "5", "calls": "40"}
+DEFAULTS = {"problems": "signal,circle_packing", "rounds": "6", "calls": "40"}
 PAUSE = 0.02
 _AHEAD = 16  # mutations that wait, for each evaluator
 
@@ -44,35 +48,35 @@ def main(arguments: Sequence[str]) -> None:
 def _measured(problem: Problem, *, rounds: int, calls: int) -> dict[str, object]:
     workers = max(1, len(os.sched_getaffinity(0)) // 2)
     cores = evaluator_cores(workers)
-    programs = [mutated(problem.initial_program, seed=i, temperature=1.0) for i in range(200)]
-    alone: list[float] = []
-    beside: list[float] = []
-    delays, fills = [], 0
+    first = problem.initial_program
+    programs = cycle([mutated(first, seed=i, temperature=1.0) for i in range(200)])
+    seconds: dict[bool, list[float]] = {False: [], True: []}  # by whether there are fills
+    delays, of_means, fills = [], [], count()
     with (
         EvaluatorPool(problem=problem, workers=workers, cores=cores) as evaluators,
         EvaluatorPool(problem=problem, workers=workers, cores=cores, idle=True) as idle,
     ):
         evaluators.check_walls(strict=False)
         idle.check_walls(strict=False)
-        for _ in range(rounds):
-            first = [_latency(evaluators, problem) for _ in range(calls)]
-            second = []
-            for _ in range(calls):
-                while idle.in_flight < _AHEAD * workers:
-                    idle.submit(candidate_id=str(fills), program=programs[fills % len(programs)])
-                    fills += 1
-                second.append(_latency(evaluators, problem))
-                idle.completed(timeout=0)
-            while idle.in_flight:
-                idle.completed(timeout=1.0)
-            alone += first
-            beside += second
-            delays.append(1e3 * (sorted(second)[calls // 2] - sorted(first)[calls // 2]))
+        for turn in range(rounds):
+            took: dict[bool, list[float]] = {False: [], True: []}
+            for filled in (True, False) if turn % 2 else (False, True):
+                for _ in range(calls):
+                    while filled and idle.in_flight < _AHEAD * workers:
+                        idle.submit(candidate_id=str(next(fills)), program=next(programs))
+                    took[filled].append(_latency(evaluators, problem))
+                    idle.completed(timeout=0)
+                while idle.in_flight:
+                    idle.completed(timeout=1.0)
+                seconds[filled] += took[filled]
+            delays.append(1e3 * (statistics.median(took[True]) - statistics.median(took[False])))
+            of_means.append(1e3 * (statistics.fmean(took[True]) - statistics.fmean(took[False])))
     return {
-        "alone_ms": milliseconds(alone),
-        "beside_fills_ms": milliseconds(beside),
+        "alone_ms": milliseconds(seconds[False]),
+        "beside_fills_ms": milliseconds(seconds[True]),
         "delay_ms": spread(delays),
-        "fills": fills,
+        "delay_of_means_ms": spread(of_means),
+        "fills": next(fills),
     }
 
 

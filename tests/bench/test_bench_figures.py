@@ -17,7 +17,8 @@ def test_the_99th_percentile_of_few_values_is_the_largest() -> None:
 
 
 def test_figures_are_in_the_stated_units() -> None:
-    assert milliseconds([0.001, 0.002, 0.009]) == {"median": 2.0, "p95": 9.0, "p99": 9.0, "n": 3}
+    figures = {"median": 2.0, "mean": 4.0, "p95": 9.0, "p99": 9.0, "n": 3}
+    assert milliseconds([0.001, 0.002, 0.009]) == figures
     assert spread([4.0, 1.0, 2.0]) == {"median": 2.0, "low": 1.0, "high": 4.0}
 
 
