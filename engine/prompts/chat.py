@@ -97,6 +97,10 @@ class ChatOperator(Writer):
         blocks = self._laid_out(proposal, self.ask, room=self._room(proposal))
         return Prompt(blocks=blocks, stop=(), max_tokens=self.answer_tokens(proposal))
 
+    def stance(self, rule: str) -> str:
+        """See `Operator.stance`."""
+        return _STANCES.get(rule, "")
+
     def answer_tokens(self, proposal: Proposal) -> int:
         """Return the most tokens of an answer."""
         return self.max_tokens

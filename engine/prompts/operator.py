@@ -100,6 +100,10 @@ class Operator:
         """Return the prompt for the proposal's children; the same proposal gives the same one."""
         raise NotImplementedError
 
+    def stance(self, rule: str) -> str:
+        """Return what a prompt says of the rule by which its parent was drawn; here nothing."""
+        return ""
+
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what parses a completion."""
         raise NotImplementedError

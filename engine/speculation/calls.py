@@ -51,8 +51,13 @@ class Guess:
         return sum(len(response.children) for response in self.request.responses)
 
     def comes_true(self, proposal: Proposal) -> bool:
-        """Whether its prompt will do for ``proposal``: the same change of the same program."""
-        return _asked_for(self.proposal) == _asked_for(proposal)
+        """Whether its prompt will do for ``proposal``: the same change of the same program.
+
+        The rule that drew the parent may be another one, unless the prompt speaks of it.
+        """
+        stance = self.request.operator.stance
+        says_the_same = stance(self.proposal.rule) == stance(proposal.rule)
+        return says_the_same and _asked_for(self.proposal) == _asked_for(proposal)
 
     def call(self) -> Call:
         """Return the event that records the call, once the guess has come true."""

@@ -20,7 +20,7 @@ from table_fan import TableFan
 
 from engine import config
 from engine.beginning import restore, told_cascade
-from engine.core import INITIAL, ChatFrame, Evaluation, Problem
+from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem
 from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.chat import Rewrite
@@ -30,6 +30,9 @@ from engine.timeline import TIMELINE, Timeline
 
 K = 2
 HANGS = 120.0  # seconds
+BEST = ("search.parent.p_elite=1", "search.parent.p_uniform=0")
+SAID = {"explore": "Look for another approach than", "exploit": "Refine what makes"}
+"""What prompts say of a rule."""
 
 
 class Model:
@@ -79,7 +82,9 @@ class PatientPool:
     All candidates have the score 0.25, below that of the initial program, but those in ``scores``.
     """
 
-    def __init__(self, model: Model, *, ahead: int, last: int, scores: Mapping[str, float]) -> None:
+    def __init__(
+        self, model: Model, *, ahead: int, last: int, scores: Mapping[str, float | None]
+    ) -> None:
         self._model = model
         self._ahead = ahead
         self._last = last  # the last iteration after which a call follows
@@ -100,16 +105,20 @@ class PatientPool:
         return [(each, verdict(self._scores.get(each, 0.25))) for each in ready]
 
 
-def verdict(score: float) -> Evaluation:
+def verdict(score: float | None) -> Evaluation:
+    if score is None:
+        return Evaluation(score=None, failure=Failure.ERROR, message="it failed")
     return Evaluation(score=score, failure=None, metrics={"score": score})
 
 
-def resolved(*, ahead: int, calls: int, history_tokens: int) -> RunSettings:
-    """Return settings under which the best program is the parent, always."""
+def resolved(
+    *, ahead: int, calls: int, history_tokens: int, parent: Sequence[str] = BEST
+) -> RunSettings:
+    """Return settings with a way to choose parents; by default the best program is the parent."""
     return config.resolve(
         [
             *("pipeline.speculate=true", f"pipeline.ahead={ahead}", "pipeline.adaptive=false"),
-            *("search.parent.p_elite=1", "search.parent.p_uniform=0", f"search.k={K}"),
+            *(*parent, f"search.k={K}"),
             *("search.operators.infill=0", "search.operators.rewrite=1"),
             *(f"prompts.history_tokens={history_tokens}", "width.policy=fixed", "islands.count=1"),
             *(f"budget.candidates={K * calls}", "budget.seconds=null"),
@@ -122,7 +131,7 @@ def live(
     tmp_path: Path,
     *,
     last: int,
-    scores: Mapping[str, float],
+    scores: Mapping[str, float | None],
     ahead: int | None = None,
     stops_at: float = float("inf"),
 ) -> list[Event]:
@@ -247,3 +256,18 @@ def test_no_guess_begins_whose_children_the_budget_would_not_admit(tmp_path: Pat
     assert [call.guessed for call in calls] == [False, True, True]
     assert not [event for event in events if isinstance(event, GivenUp)]
     assert all(each.refusal is None for each in events if isinstance(each, Child))
+
+
+def test_a_guess_whose_prompt_says_what_no_longer_holds_is_wrong(tmp_path: Path) -> None:
+    """Once the first population is there, its parent is drawn by a rule that the prompt tells."""
+    parent = ("search.parent.policy=codeevolve", f"search.parent.population={1 + K}")
+    settings = resolved(ahead=1, calls=3, history_tokens=0, parent=parent)
+    events = live(settings, tmp_path, last=1, scores={"0.0": None, "0.1": None})
+    calls = {event.iteration: event for event in events if isinstance(event, Call)}
+    assert calls[0].rule == "first" and calls[1].rule in SAID
+    assert calls[0].parent == calls[1].parent == INITIAL  # there is no other
+    assert not calls[1].guessed
+    assert 1 in {each.iteration for each in events if isinstance(each, GivenUp)}
+    for call in calls.values():
+        said = {rule for rule, words in SAID.items() if words in call.prompt}
+        assert said == {call.rule} & {*SAID}

@@ -44,6 +44,9 @@ class Lines:
 
     longest_parent = 100
 
+    def stance(self, rule: str) -> str:
+        return "Look around." if rule == "wide" else ""
+
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         return lambda: [Parsed(program=read(line)) for line in generation.text.splitlines()]
 
@@ -78,6 +81,14 @@ def test_it_comes_true_by_its_parent_and_operator() -> None:
     repaired = guess(replace(PROPOSAL, repairs=BROKEN))
     assert repaired.comes_true(replace(PROPOSAL, repairs=BROKEN))
     assert not repaired.comes_true(replace(PROPOSAL, repairs=replace(BROKEN, id="4.1")))
+
+
+def test_the_rule_counts_only_where_the_prompt_speaks_of_it() -> None:
+    one, wide = guess(), guess(replace(PROPOSAL, rule="wide"))
+    assert one.comes_true(replace(PROPOSAL, rule="even"))
+    assert not one.comes_true(replace(PROPOSAL, rule="wide"))
+    assert wide.comes_true(replace(PROPOSAL, rule="wide", k=9))
+    assert not wide.comes_true(PROPOSAL)
 
 
 def test_its_call_says_that_it_was_guessed_and_what_it_showed_ahead_of_the_log() -> None:
