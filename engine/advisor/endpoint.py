@@ -155,11 +155,13 @@ class Endpoint:
         return over
 
     def forget(self, ticket: int) -> None:
-        """Wait for a request no longer; the service may still work on it."""
+        """Wait for a request no longer; the service may still work on it, if it was sent by now."""
         self._waited.discard(ticket)
 
     def _work(self, ticket: int, body: Mapping[str, object]) -> None:
         with self._free:
+            if ticket not in self._waited:  # forgotten while there was no room
+                return
             try:
                 result: Reply | str = self._ask(body)
             except urllib.error.HTTPError as error:

@@ -30,11 +30,16 @@ def endpoint_of(service: Service | str, *, seconds: float = 60.0, **more: Any) -
 
 def ask(endpoint: Endpoint, count: int = 1) -> dict[int, Reply | str]:
     """Send requests and wait until all are over."""
-    bell = threading.Event()
-    endpoint._notify = bell.set  # rung by the requests' threads
     for ticket in range(count):
         endpoint.submit(ticket, messages=MESSAGES, temperature=0.5, seed=2**63, max_tokens=9)
-    over: dict[int, Reply | str] = {}
+    return rest_of(endpoint)
+
+
+def rest_of(endpoint: Endpoint) -> dict[int, Reply | str]:
+    """Wait until all requests are over."""
+    bell = threading.Event()
+    endpoint._notify = bell.set  # rung by the requests' threads
+    over = dict(endpoint.completed())
     while endpoint.in_flight:
         assert bell.wait(60)
         bell.clear()
@@ -189,6 +194,34 @@ def test_what_is_forgotten_is_not_waited_for() -> None:
         endpoint.forget(0)
         assert (endpoint.in_flight, endpoint.completed()) == (0, [])
         free.set()
+
+
+def test_what_is_forgotten_before_there_is_room_is_never_sent() -> None:
+    free, busy = threading.Event(), threading.Event()
+
+    def wait(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        busy.set()
+        free.wait(60)
+        send(handler, completion("x"))
+
+    with serving(wait) as service:
+        endpoint = endpoint_of(service, at_once=1)
+
+        def submit(ticket: int) -> None:
+            endpoint.submit(ticket, messages=MESSAGES, temperature=1.0, seed=ticket, max_tokens=9)
+
+        submit(0)
+        assert busy.wait(60)
+        for ticket in (1, 2, 3):
+            submit(ticket)
+        for ticket in (1, 2):
+            endpoint.forget(ticket)
+        free.set()
+        over = rest_of(endpoint)
+        submit(4)  # its turn comes behind those of 1 and 2
+        over |= rest_of(endpoint)
+    assert sorted(over) == [0, 3, 4]
+    assert [each["seed"] for each in service.bodies] == [0, 3, 4]
 
 
 # In a run.
