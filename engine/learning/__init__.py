@@ -8,7 +8,7 @@ from engine.learning.groups import MakeGroup, group_of, own_answer, rewards_of
 from engine.learning.job import Job, Setup
 from engine.learning.judged import Judged
 from engine.learning.learner import Adopter, Learner, Learning
-from engine.learning.process import PRIORITY, TrainerProcess
+from engine.learning.process import TrainerProcess, lower_priority
 from engine.learning.steady import Ask, SteadyTrainer
 from engine.learning.step import Step
 from engine.learning.steps import Steps, checkpoint, checkpoints, needed_checkpoint

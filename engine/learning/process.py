@@ -78,7 +78,7 @@ class TrainerProcess(SteadyTrainer):
         )
         try:
             os.sched_setaffinity(process.pid, self._cores)
-            os.setpriority(os.PRIO_PROCESS, process.pid, PRIORITY)
+            lower_priority(process.pid)
             self._may_load.wait()
             _send(process, (self._setup, checkpoint))
             if self._closing.is_set():  # between the start of the process and its being known
@@ -87,6 +87,15 @@ class TrainerProcess(SteadyTrainer):
         finally:
             process.kill()
             process.communicate()
+
+
+def lower_priority(process: int) -> None:
+    """Give a process, 0 for the one that calls, a trainer's niceness.
+
+    It keeps a higher one, which a run that was started with ``nice`` has: root alone may lower it.
+    """
+    own = os.getpriority(os.PRIO_PROCESS, process)
+    os.setpriority(os.PRIO_PROCESS, process, max(PRIORITY, own))
 
 
 def _send(process: "subprocess.Popen[bytes]", message: object) -> None:

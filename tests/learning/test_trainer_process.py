@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from processes import children, command
 
 from engine.learning.group import Group
 from engine.learning.job import Done, Job, Setup
-from engine.learning.process import TrainerProcess
+from engine.learning.process import TrainerProcess, lower_priority
 from engine.learning.work import new_checkpoint
 from engine.settings import LearningSettings
 
@@ -121,12 +122,28 @@ def test_a_step_comes_back_and_its_checkpoint_is_whole(
     assert done.stands and done.version == 1
     assert not one.process.is_busy
     assert {file.name for file in done.job.folder.iterdir()} >= FILES
-    assert os.getpriority(os.PRIO_PROCESS, one.pid) == 10
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) == max(10, own)
     assert one.step(2, version=1).version == 2
     assert sorted(path.name for path in one.folder.iterdir()) == ["000001", "000002"]
     one.process.close()
     one.process.close()
     assert capfd.readouterr() == ("", "")  # the run's display has the terminal
+
+
+def test_a_process_of_a_run_that_was_started_with_nice_keeps_its_niceness() -> None:
+    def niceness() -> int:
+        return os.getpriority(os.PRIO_PROCESS, process.pid)
+
+    process = subprocess.Popen(["nice", "-n", "15", "sleep", "300"])
+    try:
+        wait_until(lambda: niceness() >= 15)
+        before = niceness()
+        lower_priority(process.pid)
+        assert niceness() == before
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.slow

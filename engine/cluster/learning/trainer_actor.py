@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.cluster.files import Files, all_files, put_files
 from engine.inference import find_weights, prepare
-from engine.learning import PRIORITY, Job, Setup, Step, make_step, trainer_of
+from engine.learning import Job, Setup, Step, lower_priority, make_step, trainer_of
 from engine.scratch import make_scratch, remove_stale
 from engine.session import log_to_terminal
 from engine.settings import LearningSettings, ModelSettings
@@ -63,7 +63,7 @@ class TrainerActor:
         # Ray has imported tqdm: too late for what `prepare` says to that.
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
         if settings.device == "cpu":
-            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)  # a worker's model may need the cores
+            lower_priority(0)  # a worker's model may need the cores
         if settings.checkpoint is not None:
             folder = self._scratch / "checkpoint"
             put_files(folder, settings.checkpoint)
