@@ -37,6 +37,7 @@ class Job:
         groups: to learn from.
         progress: share of the budget that is spent.
         folder: where the checkpoint is to stand.
+        kept: versions that have a checkpoint, to which a step may go back; None for all.
     """
 
     number: int
@@ -44,6 +45,7 @@ class Job:
     groups: tuple[Group, ...]
     progress: float
     folder: Path
+    kept: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -57,6 +57,7 @@ class Steps:
                 groups=tuple(groups[-self.settings.groups :]),
                 progress=self.progress(),
                 folder=checkpoint(self.folder, number),
+                kept=frozenset(checkpoints(self.folder)),
             )
         )
 

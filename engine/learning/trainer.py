@@ -13,7 +13,7 @@ import math
 import pickle
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -85,15 +85,28 @@ class Trainer:
         self._refit = Refit(network=self._network, masks=self._masks, optimizer=self._optimizer)
         self._random = torch.Generator().manual_seed(seed)
 
-    def step(self, groups: Sequence[Group], *, version: int, progress: float) -> Step:
+    def step(
+        self,
+        groups: Sequence[Group],
+        *,
+        version: int,
+        progress: float,
+        kept: Collection[int] | None = None,
+    ) -> Step:
         """Learn from groups.
 
         Args:
             groups: at least one; groups without members are left out.
             version: of the adapter that the trainer holds.
             progress: share of the budget that is spent, from 0 to 1.
+            kept: versions that it may go back to, besides the model itself; None for all.
         """
         began = time.perf_counter()
+        if kept is not None:
+            # After a collapse, a trainer that is restored has some from before the version that it
+            # went back to, and their checkpoints are gone.
+            there = [each for each in self._earlier if each[0] in (0, *kept)]
+            self._earlier = deque(there, maxlen=_KEPT)
         groups = [group for group in groups if group.members]
         step = self._guarded(groups, version=version, progress=progress)
         self._masks.forget()
@@ -179,8 +192,9 @@ class Trainer:
         return self._back(step, wrong, version=version)
 
     def _back(self, step: Step, wrong: str, *, version: int) -> Step:
-        """Go back to the oldest adapter that is kept."""
-        earliest, parameters = self._earlier[0] if self._earlier else (version, self._new)
+        """Go back to the oldest adapter that is kept, or else begin anew at this one."""
+        own = version, self._optimizer.parameters()
+        earliest, parameters = self._earlier[0] if self._earlier else own
         self._earlier.clear()
         self._optimizer.begin_at(parameters)
         self._collapse.forgive()

@@ -364,3 +364,11 @@ def test_figures_that_are_not_finite_can_be_recorded(tmp_path: Path) -> None:
     update = bench.learn(1, bad)
     assert (update.gradient_norm, update.kl, update.stands) == (0.0, 0.0, False)
     assert decode(update.KIND, encode(update)) == update
+
+
+def test_a_step_is_told_which_checkpoints_are_there(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    for number in range(1, 9):
+        bench.learn(number)
+    assert bench.trainer.jobs[0].kept == set()
+    assert bench.trainer.jobs[-1].kept == {2, 3, 4, 5, 6, 7}

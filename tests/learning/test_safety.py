@@ -104,6 +104,25 @@ def test_an_entropy_that_is_not_finite_is_no_collapse_and_no_measure_for_one() -
     assert of_entropy(0.2, own=1.0) == "the tokens' entropy fell to 0.200 nats, below 0.300"
 
 
+@pytest.mark.parametrize(("kept", "back"), [(None, 2), ({4, 5, 9}, 4), ({5}, 5), (set(), 5)])
+def test_a_collapse_goes_back_to_no_version_whose_checkpoint_is_gone(
+    subject: Callable[..., Subject], group_of: Groups, kept: set[int] | None, back: int
+) -> None:
+    one = subject()
+    effects = []
+    for version in range(5):
+        effects.append(one.effect())
+        assert one.step(version=version).rolled_back is None
+    effects.append(one.effect())
+    same = group_of("x = ", {"same": 0.0, "also": 0.0})
+    for _ in range(2):
+        assert one.step(version=5, group=same).skipped is not None
+    step = one.trainer.step([same], version=5, progress=0.5, kept=kept)
+    assert step.rolled_back is not None and "new valid children fell" in step.rolled_back
+    assert step.version == back
+    assert torch.equal(one.effect(), effects[back])
+
+
 def test_a_step_without_a_choice_is_skipped(
     subject: Callable[..., Subject], group_of: Groups
 ) -> None:
