@@ -101,9 +101,16 @@ def loop_of(
         longest_parent=min(each.longest_parent for each in operators.values()),
         novelty=None if novelty is None else novelty.make(),
     )
+    steering = steering or Steering()
     kind = calls or Calls
     if calls is None and pipeline.overlap and pipeline.speculate:
-        kind = partial(SpeculativeCalls, settings=settings, reader=reader, allowance=allowance)
+        kind = partial(
+            SpeculativeCalls,
+            settings=settings,
+            reader=reader,
+            allowance=allowance,
+            steering=steering,
+        )
     made = kind(
         state=state,
         record=record,
@@ -126,7 +133,7 @@ def loop_of(
         ),
         timeline=timeline,
         bell=bell,
-        steering=steering or Steering(),
+        steering=steering,
         filler=filler,
         drains=drains,
     )

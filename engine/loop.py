@@ -109,6 +109,7 @@ class Loop:
         elif self.allowance.is_spent:
             self.calls.wind_up()
         elif not self.steering.is_paused:
+            self.calls.requests.ask()
             self.calls.ask(candidates=self.evaluator.in_flight + len(self.admitted))
             self._fill()
         self.commit()

@@ -133,6 +133,9 @@ class Requests:
                     self.seconds = request.seconds
             yield request, response
 
+    def ask(self) -> None:
+        """Have the next `send` send what no call asks, if it is due; not while a run is paused."""
+
     def news(self) -> Sequence[Event]:
         """Return events that no call's child is about; record them."""
         return ()

@@ -26,6 +26,7 @@ from engine.budget import Allowance
 from engine.core import Call, GivenUp, Pending, Proposal
 from engine.pipeline import Calls, Reader, Request, Response
 from engine.settings import RunSettings
+from engine.steering import Steering
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,11 +91,13 @@ class SpeculativeCalls(Calls):
         settings: the run's.
         reader: reads the children of guesses.
         allowance: says which children the budget would still admit.
+        steering: says whether the run is paused.
     """
 
     settings: RunSettings
     reader: Reader
     allowance: Allowance
+    steering: Steering
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -217,13 +220,23 @@ class SpeculativeCalls(Calls):
                 if guesses[0].comes_true(asked):
                     confirmed.append(self._confirm(guesses.pop(0), rule=asked.rule))
                 else:
-                    # Those after it may still be right, unless they show children of this one.
-                    self._give_up(island, slice(None if self._shows_pending else 1))
-                    self.begin(asked)
-                    self._review(island)
+                    self._correct(island, asked)
             elif island in news:
                 self._review(island)
         return confirmed
+
+    def _correct(self, island: int, asked: Proposal) -> None:
+        """Give up the first guess, which was wrong, and begin the call that was asked for.
+
+        Those after it may still be right, unless they show children of this one. In a pause the
+        call can't begin, and they may not before it.
+        """
+        if self.steering.is_paused:
+            self._give_up(island, slice(None))
+            return
+        self._give_up(island, slice(None if self._shows_pending else 1))
+        self.begin(asked)
+        self._review(island)
 
     def _review(self, island: int) -> None:
         """Give up the first guess that is no longer likely, and all after it.

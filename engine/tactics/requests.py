@@ -42,13 +42,20 @@ class TacticalRequests(Requests):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._asked: int | None = None  # the question's ticket
+        self._may_ask = False  # with the next `send`
         self._answers: list[Event] = []
 
+    def ask(self) -> None:
+        """Have the question sent, if it is due."""
+        self._may_ask = True
+
     def send(self) -> None:
-        """Send what was composed, and the question if it is due."""
+        """Send what was composed, and the question if that was asked for and it is due."""
         super().send()
-        if self._asked is None and not self._answers and self.search.wants_tactics:
+        is_out = self._asked is not None or bool(self._answers)
+        if self._may_ask and not is_out and self.search.wants_tactics:
             self._ask()
+        self._may_ask = False
 
     def news(self) -> Sequence[Event]:
         """Return the answer that has come back, once."""

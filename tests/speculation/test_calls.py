@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from engine.inference import EngineLoad, Sampling
 from engine.problem import load_problem
 from engine.prompts.chat import Rewrite
 from engine.settings import RunSettings
+from engine.steering import Steering
 from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
 from engine.timeline import TIMELINE, Timeline
 
@@ -83,12 +84,19 @@ class PatientPool:
     """
 
     def __init__(
-        self, model: Model, *, ahead: int, last: int, scores: Mapping[str, float | None]
+        self,
+        model: Model,
+        *,
+        ahead: int,
+        last: int,
+        scores: Mapping[str, float | None],
+        before: Callable[[], object],
     ) -> None:
         self._model = model
         self._ahead = ahead
         self._last = last  # the last iteration after which a call follows
         self._scores = scores
+        self._before = before  # called before verdicts are given
         self._waiting: dict[str, int] = {}
 
     def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
@@ -100,6 +108,8 @@ class PatientPool:
             for candidate, iteration in self._waiting.items()
             if self._model.calls > min(iteration, self._last) + self._ahead
         ]
+        if ready:
+            self._before()
         for candidate in ready:
             del self._waiting[candidate]
         return [(each, verdict(self._scores.get(each, 0.25))) for each in ready]
@@ -134,10 +144,14 @@ def live(
     scores: Mapping[str, float | None],
     ahead: int | None = None,
     stops_at: float = float("inf"),
+    before: Callable[[], object] = lambda: None,
+    look: Callable[[Sequence[Event]], object] = lambda events: None,
+    steering: Steering | None = None,
 ) -> list[Event]:
     """Return what a run records.
 
     ``ahead`` is the pool's, as the settings' if None; ``stops_at``: so many calls end the run.
+    ``before`` is called before verdicts are given, ``look`` in each turn of the loop.
     """
     whole = load_problem(Path(settings.problem))
     problem: Problem = dataclasses.replace(whole, entry_point="f")
@@ -152,13 +166,14 @@ def live(
         restored.state.fold(_recorded(event))
 
     def is_stopped() -> bool:
+        look(events)
         assert time.monotonic() < deadline, "the model is not asked for as many calls as it should"
         return model.calls >= stops_at
 
     parts: dict[str, Any] = {"model": model}
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
     ahead = settings.pipeline.ahead if ahead is None else ahead
-    pool = PatientPool(model, ahead=ahead, last=last, scores=scores)
+    pool = PatientPool(model, ahead=ahead, last=last, scores=scores, before=before)
     with Timeline(tmp_path / TIMELINE) as timeline:
         evolve(
             syntax=Inline(),
@@ -171,6 +186,7 @@ def live(
             stopped=is_stopped,
             timeline=timeline,
             bell=bell,
+            steering=steering,
             **parts,
         )
     return events
@@ -271,3 +287,35 @@ def test_a_guess_whose_prompt_says_what_no_longer_holds_is_wrong(tmp_path: Path)
     for call in calls.values():
         said = {rule for rule, words in SAID.items() if words in call.prompt}
         assert said == {call.rule} & {*SAID}
+
+
+def test_a_wrong_guess_leads_to_no_call_while_the_run_is_paused(tmp_path: Path) -> None:
+    steering, turns = Steering(), 0
+
+    def pause() -> None:
+        steering.is_paused = turns == 0  # for the first verdicts, which prove the guesses wrong
+
+    def look(events: Sequence[Event]) -> None:
+        nonlocal turns
+        if steering.is_paused:
+            assert [event.iteration for event in events if isinstance(event, Call)] == [0]
+            turns += 1
+            steering.is_paused = turns < 4
+
+    settings = resolved(ahead=2, calls=4, history_tokens=0)
+    events = live(
+        settings,
+        tmp_path,
+        last=1,
+        scores={"0.1": 0.75},
+        before=pause,
+        look=look,
+        steering=steering,
+    )
+    assert turns == 4
+    calls = {event.iteration: event for event in events if isinstance(event, Call)}
+    assert (calls[1].parent, calls[1].guessed) == ("0.1", False)
+    wrong = {each.iteration for each in events if isinstance(each, GivenUp)}
+    assert wrong >= {1, 2}  # the second one may not stay: its call would come before the first's
+    admitted = [each for each in events if isinstance(each, Child) and each.refusal is None]
+    assert len(admitted) == 4 * K

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from inline import Inline
 from words import STABLE, Words
 
 from engine import config
-from engine.core import Candidate, Problem, Proposal, UserError
+from engine.core import Candidate, Direction, Problem, Proposal, UserError
 from engine.problem import load_problem, shipped
 from engine.prompts import OPERATORS
 from engine.prompts.chat import Rewrite
-from engine.tactics.requests import LONGEST, ideas_of
+from engine.store import RunHistory
+from engine.tactics.requests import LONGEST, TacticalRequests, ideas_of
+from engine.timeline import TIMELINE, Timeline
 
 PROGRAM = Candidate(id="p", program="def f(x):\n    return x\n", score=0.25)
 
@@ -48,6 +53,45 @@ def test_a_question_shows_the_programs_that_fit(problem: Problem) -> None:
     assert prompt.shows == ("p",) and prompt.max_tokens == 50
     assert "Make f good." in prompt.text and "What now?" in prompt.text
     assert len(prompt.token_ids) + 50 <= 400
+
+
+class Hand:
+    """A decoder that keeps what it was given."""
+
+    in_flight = 0
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def submit(self, call: int, **_: Any) -> None:
+        self.given.append(call)
+
+
+def test_the_question_goes_out_only_where_the_run_may_ask(problem: Problem, tmp_path: Path) -> None:
+    decoder: Any = Hand()
+    search: Any = SimpleNamespace(wants_tactics=True, tried=(), best_of_all=lambda count: [PROGRAM])
+    operator = Rewrite(problem=problem, tokenizer=Words(), max_tokens=9, prompts=STABLE)
+    with Timeline(tmp_path / TIMELINE) as timeline:
+        requests = TacticalRequests(
+            settings=config.resolve(["search.operators.rewrite=1", "tactics.when=periodic"]),
+            history=RunHistory(direction=Direction.MAXIMISE),
+            operators={"rewrite": operator},
+            block_size=16,
+            decoder=decoder,
+            syntax=Inline(),
+            timeline=timeline,
+            notify=lambda: None,
+            search=search,
+        )
+        requests.send()  # as in a pause, and once the budget is spent
+        assert decoder.given == []
+        requests.ask()
+        assert decoder.given == []  # before what is recorded is on disk
+        requests.send()
+        assert len(decoder.given) == 1
+        requests.ask()
+        requests.send()  # one at a time
+        assert len(decoder.given) == 1
 
 
 @pytest.mark.parametrize("name", ["rewrite", "diff", "verbalized"])
