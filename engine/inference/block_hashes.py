@@ -70,12 +70,20 @@ class SharedHashes:
         return longest
 
 
+def hash_block_size(engine: Any) -> int:
+    """Return how many tokens a hash is of: prompts are found in the cache in steps of so many.
+
+    A hybrid's block, which has hundreds, has many of them (`EngineLimits.prefix_match_unit`).
+    """
+    return int(engine.engine_core.engine_core.scheduler.hash_block_size)
+
+
 def share_hashes(engine: Any) -> None:
     """Let an engine of vLLM's in this process compute the hashes of equal blocks once."""
     core = engine.engine_core.engine_core
     if core.request_block_hasher is not None:
         core.request_block_hasher = SharedHashes(
-            core.request_block_hasher, block_size=core.scheduler.hash_block_size
+            core.request_block_hasher, block_size=hash_block_size(engine)
         )
 
 

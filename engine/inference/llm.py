@@ -20,7 +20,7 @@ from typing import Any
 from engine.core import ChatFrame
 from engine.inference import compat
 from engine.inference.adapters import Adapters
-from engine.inference.block_hashes import share_hashes
+from engine.inference.block_hashes import hash_block_size, share_hashes
 from engine.inference.chat_template import chat_frame
 from engine.inference.engine_options import engine_args, told_what_to_change
 from engine.inference.environment import is_cpu_build
@@ -77,7 +77,7 @@ class LanguageModel:
         # A tokenizer can't be used by two threads at once, and the engine's step uses its own.
         self._tokenizer = copy.deepcopy(self._engine.get_tokenizer())
         self.max_model_len = settings.max_model_len
-        self.block_size = int(self._engine.vllm_config.cache_config.block_size)
+        self.block_size = hash_block_size(self._engine)
 
     def _start(self) -> None:
         with told_what_to_change(self._settings, self._folder):

@@ -84,7 +84,7 @@ class Model(Protocol):
     max_model_len: int
     """The longest prompt plus completion, in tokens."""
     block_size: int
-    """Tokens of a block of the prefix cache."""
+    """Tokens of a block of the prefix cache, in steps of which prompts are found."""
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``."""

@@ -36,8 +36,8 @@ class StubEngine:
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.vllm_config = SimpleNamespace(cache_config=SimpleNamespace(block_size=16))
-        core = SimpleNamespace(request_block_hasher=None)
+        scheduler = SimpleNamespace(hash_block_size=16)
+        core = SimpleNamespace(request_block_hasher=None, scheduler=scheduler)
         self.engine_core = SimpleNamespace(engine_core=core, shutdown=lambda: None)
         self.running: list[str] = []
 

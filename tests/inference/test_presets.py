@@ -19,6 +19,7 @@ from engine import config
 from engine.cluster.islands import check_cluster
 from engine.core import UserError
 from engine.inference import find_weights, prepare
+from engine.inference.block_hashes import hash_block_size
 from engine.inference.limits import EngineLimits, gpu_limits
 from engine.inference.memory_plan import plan_memory
 from engine.inference.shape import ModelShape, read_shape
@@ -204,6 +205,23 @@ def test_a_hybrid_loses_hits_where_only_whole_blocks_are_found(name: str, tmp_pa
     limits = replace(limits, prefix_match_unit=None)
     cached, prompts, _ = _search(_engine(name, limits, folder=tmp_path))
     assert cached / prompts < LEAST_CACHED[name] - 0.02  # the smaller its blocks, the less
+
+
+def test_a_hybrid_finds_prompts_in_steps_of_what_is_hashed(tmp_path: Path) -> None:
+    """Why their tokens are computed is told by these, and not by its blocks."""
+    shape, memory = read_shape(DATA / "qwen3_5_4b"), CARDS["H100"][1]
+    limits = gpu_limits(config.resolve(["model=qwen3_5_4b"]).model, shape, memory=memory)
+    engine = _engine("qwen3_5_4b", limits, folder=tmp_path)
+    size = hash_block_size(SimpleNamespace(engine_core=SimpleNamespace(engine_core=engine)))
+    block = shape.aligned_block or 0
+    assert size == 16 < block
+    prompt, cached = engine.tokens(1000), dict[str, int]()
+    for name in ("first", "again"):
+        engine.add(name, prompt, max_tokens=4)
+        while engine.unfinished:
+            cached |= engine.step().cached
+    assert cached["again"] > block
+    assert cached["again"] % size == 0 < cached["again"] % block
 
 
 def _engine(name: str, limits: EngineLimits, *, folder: Path) -> SimulatedEngine:
