@@ -70,6 +70,8 @@ def random_adapter(
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
 
+    from engine.learning.adapter import save_adapter
+
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32)
     last = model.config.num_hidden_layers - 1
@@ -83,7 +85,7 @@ def random_adapter(
     for name, weight in made.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=scale)
-    made.save_pretrained(str(folder))
+    save_adapter(made, folder, weights=weights)
     return made
 
 

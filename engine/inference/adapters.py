@@ -132,6 +132,12 @@ class Adapters:
                     self._check_fits(name)
             request = LoRARequest(f"adapter-{version}", version, str(folder))
             self._engine.add_lora(request)
+            (left_out,) = self._engine.collective_rpc(_left_out, args=(version,))
+            if left_out:
+                self._engine.remove_lora(version)
+                raise ValueError(
+                    f"vLLM has no layer {left_out[0]} to adapt, so it would leave that out"
+                )
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
             said = " ".join(str(error).split())[:300]
             raise ValueError(f"the adapter in {folder} can't be loaded: {said}") from error
@@ -150,7 +156,7 @@ class Adapters:
         return self._known[version]
 
     def _check_fits(self, name: str) -> None:
-        """Check the name of a weight: vLLM leaves out, in silence, what it has no place for."""
+        """Check the name of a weight, as far as it says where in a block the weight belongs."""
         found = re.search(r"\.layers\.(\d+)\.(?:self_attn|mlp)\.(\w+)\.lora_[AB]\.weight$", name)
         fits = found is not None and found[2] in _PARTS[self._kind]
         if not fits or (self._kind == "last_block" and found and int(found[1]) != self._last):
@@ -181,6 +187,15 @@ def _adapted(worker: Any) -> list[str]:
 
     modules = worker.get_model().named_modules()
     return [name for name, module in modules if isinstance(module, BaseLayerWithLoRA)]
+
+
+def _left_out(worker: Any, version: int) -> list[str]:
+    """Return the layers of a version that the model does not have: vLLM passes over them silently.
+
+    Its own check looks at the ends of the names alone. By now it has them as its model's names.
+    """
+    manager = worker.get_model().lora_manager
+    return [name for name in manager.get_adapter(version).loras if name not in manager.modules]
 
 
 def _salt(path: Path) -> str:

@@ -16,13 +16,20 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from engine.core import UserError
-from engine.learning.trainable import check_trainable
+from engine.learning.trainable import check_trainable, takes_images
 from engine.settings import LearningSettings
 
 _WEIGHTS = "adapter_model.safetensors"
 _KEEPING = ("q_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 _ALL = (*_KEEPING, "k_proj", "v_proj")
 _ALPHA = 2  # times the rank: the usual scale
+_ALONE = "base_model.model.model.layers."
+_BESIDE_IMAGES = "base_model.model.model.language_model.layers."
+"""How the names of weights begin, in a language model and in one that takes images besides.
+
+The trainer has a language model in either case, transformers' class for causal models. vLLM has the
+whole model, and maps the names that its own files have.
+"""
 
 
 def load_model(weights: Path, *, dtype: torch.dtype, device: str) -> Any:
@@ -74,12 +81,20 @@ def attach(model: Any, settings: LearningSettings, *, seed: int) -> Any:
             ) from error
 
 
-def save_adapter(model: Any, folder: Path) -> None:
-    """Write the adapter's configuration and weights, as peft's and vLLM's readers take them."""
+def save_adapter(model: Any, folder: Path, *, weights: Path) -> None:
+    """Write the adapter's configuration and weights, as peft's and vLLM's readers take them.
+
+    Args:
+        model: with the adapter.
+        folder: to write to.
+        weights: the model's folder.
+    """
     from peft import get_peft_model_state_dict
 
     model.peft_config["default"].save_pretrained(str(folder))
     state = get_peft_model_state_dict(model)
+    if takes_images(weights):
+        state = {name.replace(_ALONE, _BESIDE_IMAGES): each for name, each in state.items()}
     save_file(
         {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()},
         folder / _WEIGHTS,
@@ -93,11 +108,14 @@ def load_adapter(model: Any, folder: Path) -> None:
     Raises:
         UserError: it can't be read, or is of another shape.
     """
-    from peft import set_peft_model_state_dict
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
     try:
-        state = load_file(folder / _WEIGHTS)
-        set_peft_model_state_dict(model, state)
+        found = load_file(folder / _WEIGHTS)
+        state = {name.replace(_BESIDE_IMAGES, _ALONE): each for name, each in found.items()}
+        loaded = set_peft_model_state_dict(model, state)
+        if loaded.unexpected_keys or state.keys() != get_peft_model_state_dict(model).keys():
+            raise RuntimeError("its weights are those of other layers")
     except (OSError, SafetensorError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise UserError(

@@ -29,6 +29,12 @@ def check_learning(
     check_trainable(weights)
 
 
+def takes_images(weights: Path) -> bool:
+    """Return whether a model takes images, so that its language model is a part of it."""
+    config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
+    return "vision_config" in config
+
+
 def check_trainable(weights: Path) -> None:
     """Check that a model's weights are such as a gradient can be computed with.
 

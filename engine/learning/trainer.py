@@ -72,6 +72,7 @@ class Trainer:
         if device == "cuda":
             whole = torch.cuda.get_device_properties(0).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, settings.memory_gb * 2**30 / whole))
+        self._weights = weights
         self._settings = settings
         self._network = Network(
             weights=weights, settings=settings, seed=seed, device=device, dtype=dtype
@@ -131,7 +132,7 @@ class Trainer:
     def save(self, folder: Path) -> None:
         """Write everything that a later step depends on; the adapter in peft's format."""
         folder.mkdir(parents=True, exist_ok=True)
-        save_adapter(self._network.peft, folder)
+        save_adapter(self._network.peft, folder, weights=self._weights)
         state = {
             "optimizer": self._optimizer.adamw.state_dict(),
             "collapse": self._collapse.state(),

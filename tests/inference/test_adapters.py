@@ -8,6 +8,7 @@ peft but for rounding, and an adapter's effect is far above it. No test here ask
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,6 +20,7 @@ import pytest
 import torch
 from failing import at, inject
 from peft import PeftModel
+from safetensors.torch import load_file, save_file
 
 from bench.adapters import ADAPTERS, random_adapter
 from engine import config
@@ -287,6 +289,22 @@ def test_what_is_no_adapter_of_this_engine_is_refused(learner: Learner, tmp_path
         with pytest.raises(ValueError, match=r"which learning\.adapter=last_block does not adapt"):
             model.adopt(93, tmp_path / "other")
     same(learner.ask(1, sampling()), learner.ask(1, sampling()))  # and all goes on
+
+
+def test_weights_that_vllm_has_no_layer_for_are_refused(learner: Learner, tmp_path: Path) -> None:
+    """They are named as those of a model that takes images; vLLM looks at the ends of names."""
+    model, file = learner.model, "adapter_model.safetensors"
+    shutil.copytree(learner.folders[1], folder := tmp_path / "elsewhere")
+    weights = load_file(folder / file)
+    named = {
+        name.replace(".layers.", ".language_model.layers."): each for name, each in weights.items()
+    }
+    save_file(named, folder / file, metadata={"format": "pt"})
+    reason = r"elsewhere can't be loaded: vLLM has no layer model\.language_model\.layers\.\d+\."
+    with pytest.raises(ValueError, match=reason):
+        model.adopt(94, folder)
+    model.adopt(94, learner.folders[2])  # its place is free
+    same(learner.ask(94, sampling()), learner.ask(2, sampling()))
 
 
 # Rows of a step.
