@@ -28,6 +28,7 @@ from engine.inference import (
     Model,
     SteadyModel,
     check_installed,
+    check_trainer_fits,
     chunk_tokens,
     find_weights,
     gpu_node,
@@ -251,13 +252,17 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
         syntax: processes in which ``model=mutation`` mutates programs.
 
     Raises:
-        UserError: its weights are not on this machine, or vLLM is not.
+        UserError: its weights are not on this machine, or vLLM is not; or the GPU's share for the
+            trainer does not hold them.
     """
     if settings.model.kind == "mutation":
         yield partial(MutationModel, settings.model, syntax=syntax)
         return
     check_installed(settings.model.name)
     weights = find_weights(settings.model)
+    learns = settings.learning.method != "none"
+    if learns and settings.cluster.kind == "none" and not is_cpu_build():  # it trains beside it
+        check_trainer_fits(settings.learning, weights)
     server: AbstractContextManager[KVServer | None] = nullcontext()
     if settings.cache.kind == "lmcache":
         tokens = chunk_tokens(settings=settings.model, folder=weights)

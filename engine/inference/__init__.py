@@ -10,6 +10,7 @@ from engine.inference.instructions import why_no_instructions
 from engine.inference.kv_server import KVServer, kv_server, kv_transfer
 from engine.inference.limits import MOST_AT_ONCE
 from engine.inference.llm import LanguageModel
+from engine.inference.memory_plan import check_trainer_fits
 from engine.inference.misses import CallMisses, MissLedger
 from engine.inference.model import EngineLoad, Model, ModelLost, Sampling
 from engine.inference.number_format import in_its_format

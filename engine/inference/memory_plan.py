@@ -4,13 +4,18 @@ A plan is made before anything is loaded, so that a model that can't fit is know
 second. vLLM measures for itself, once the weights are there, how much is left for KV.
 """
 
+import math
 from dataclasses import dataclass
+from pathlib import Path
 
-from engine.inference.shape import ModelShape
+from engine.core import UserError
+from engine.inference.shape import ModelShape, parameters
+from engine.settings import LearningSettings
 
 _GIB = 2**30
 WORKING = 4 * _GIB
 """Set aside for activations, CUDA graphs and the CUDA context: an allowance, not a measurement."""
+_TRAINED = 2  # bytes of a parameter: a trainer on a GPU computes in bfloat16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +94,26 @@ def plan_memory(
         sequences=sequences,
         kv_per_token=shape.kv_per_token,
     )
+
+
+def check_trainer_fits(learning: LearningSettings, folder: Path) -> None:
+    """Check that a trainer on a GPU may have the memory that its model takes, and some to work in.
+
+    Args:
+        learning: of a method but ``none``.
+        folder: the model's.
+
+    Raises:
+        UserError: it may not, or the model's configuration can't be read.
+    """
+    weights = int(_TRAINED * parameters(folder))
+    least = (weights + WORKING) / _GIB
+    if learning.memory_gb < least:
+        raise UserError(
+            f"learning.memory_gb={learning.memory_gb:g} is too little: the trainer's copy of the "
+            f"model takes {_gib(weights)}, and computing with it about {_gib(WORKING)} more; give "
+            f"{math.ceil(least)} or more"
+        )
 
 
 def _gib(size: int) -> str:

@@ -9,9 +9,10 @@ Three ways, which agree:
 - Any other model: every prompt with its answer by itself.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -235,9 +236,12 @@ class Network:
         whole = [torch.tensor(prompt + answer[:-1]) for prompt, answer in sequences]
         ids = pad_sequence(whole, batch_first=True).to(self._device)
         mask = pad_sequence([torch.ones_like(each) for each in whole], batch_first=True)
-        found: torch.Tensor = self._model.model(
-            input_ids=ids, attention_mask=mask.to(self._device), use_cache=False
-        ).last_hidden_state
+        inner = self._model.model
+        blocks = getattr(inner, "layers", ()) if torch.is_grad_enabled() else ()
+        with _recomputed(blocks):
+            found: torch.Tensor = inner(
+                input_ids=ids, attention_mask=mask.to(self._device), use_cache=False
+            ).last_hidden_state
         return found.flatten(0, 1)
 
     def _attend_with(self, name: str) -> None:
@@ -247,6 +251,18 @@ class Network:
     def _normed(self, states: torch.Tensor) -> torch.Tensor:
         normed: torch.Tensor = self._model.model.norm(states)
         return normed
+
+
+@contextmanager
+def _recomputed(blocks: Iterable[Any]) -> Iterator[None]:
+    """Have blocks keep no inner values of a pass: they are computed again on the way back."""
+    for block in blocks:
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    try:
+        yield
+    finally:
+        for block in blocks:
+            del block.forward  # so that its class's own counts again
 
 
 def _padded_places(sequences: Sequence[tuple[Tokens, Tokens]]) -> tuple[torch.Tensor, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine import config, parts
+from engine.core import UserError
 from engine.inference.engine_options import plan_of
 from engine.inference.memory_plan import plan_memory
 from engine.inference.shape import read_shape
@@ -62,6 +64,32 @@ def test_a_model_that_has_too_little_room_is_warned_of(
     _, plan, warning, _ = said(monkeypatch, caplog, memory_gb=memory_gb)
     assert plan.startswith("memory plan: ")
     assert "model.gpu_memory_utilization" in warning
+
+
+def test_a_trainer_whose_weights_do_not_fit_is_refused_before_anything_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = DATA / "qwen3_5_4b"
+    chosen = ["model=qwen3_5_4b", f"model.path={folder}", "learning=grpo"]
+    whole = ["model.top_p=1", "model.top_k=0"]
+    fits, small = (
+        config.resolve([*chosen, *whole, *more]) for more in ([], ["learning.memory_gb=8"])
+    )
+    said = (
+        r"learning\.memory_gb=8 is too little: the trainer's copy of the model takes 7\.\d GiB, "
+        r"and computing with it about 4\.0 GiB more; give 12 or more"
+    )
+    with ThreadPoolExecutor() as syntax:
+        with parts.model_loader(small, syntax=syntax):
+            pass  # a trainer on a CPU has all of its memory
+        monkeypatch.setattr(parts, "is_cpu_build", lambda: False)
+        with pytest.raises(UserError, match=said), parts.model_loader(small, syntax=syntax):
+            pass
+        with parts.model_loader(fits, syntax=syntax):
+            pass
+        apart = replace(small, cluster=replace(small.cluster, kind="ray"))
+        with parts.model_loader(apart, syntax=syntax):
+            pass  # a trainer elsewhere is not this one's to check
 
 
 def test_a_cpu_has_no_plan() -> None:

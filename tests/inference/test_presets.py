@@ -187,6 +187,16 @@ def test_every_preset_fits_its_memory_plan(made_of: MadeOf, name: str, card: str
     assert ("state" in made.plan_line) == shape.is_hybrid
 
 
+def test_the_preset_that_learns_has_room_beside_its_trainer() -> None:
+    whole = ["model.top_p=1", "model.top_k=0"]
+    settings = config.resolve(["model=qwen3_5_4b", "learning=grpo", *whole])
+    shape, sequences = read_shape(DATA / "qwen3_5_4b"), settings.model.max_num_seqs or 0
+    for _, memory in CARDS.values():
+        share = settings.model.gpu_memory_utilization - settings.learning.memory_gb * GIB / memory
+        plan = plan_memory(shape, memory=memory, share=share, sequences=sequences, block_size=None)
+        assert plan.tokens >= ISLANDS * 8192 + sequences * 1024
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_siblings_find_their_prompt_in_the_cache(name: str, tmp_path: Path) -> None:
     """The search's load on vLLM's own scheduler, with as many blocks as the plan has."""

@@ -163,3 +163,34 @@ def test_packs_are_bounded_and_keep_siblings_together() -> None:
     assert len(parts) > 1
     alone = list(split(SEQUENCES, most_tokens=1, shares=False))
     assert [len(part) for part in alone] == [1] * len(SEQUENCES)
+
+
+@pytest.mark.parametrize("adapter", ["last_block", "full"])
+def test_blocks_that_are_computed_again_on_the_way_back_change_no_gradient(
+    learning: Settings, tmp_path: Path, adapter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, "qwen3_5_text", {"linear_num_key_heads": 2, "linear_num_value_heads": 4})
+    network = Network(
+        weights=tmp_path,
+        settings=learning(adapter=adapter),
+        seed=0,
+        device="cpu",
+        dtype=torch.float32,
+    )
+    generator = torch.Generator().manual_seed(6)
+    with torch.no_grad():
+        for parameter in network.parameters:  # a new adapter's gradient is 0 in one half
+            parameter.normal_(0, 0.05, generator=generator)
+    calls: list[Any] = []
+
+    def keeping(block: Callable[..., Any], *args: Any, use_reentrant: bool, **more: Any) -> Any:
+        calls.append(block)
+        return block(*args, **more)
+
+    prepared = network.prepare(SEQUENCES)
+    again = gradients(network, prepared)
+    monkeypatch.setattr("engine.learning.network.checkpoint", keeping)
+    kept = gradients(network, prepared)
+    assert len(calls) == 4  # the blocks, once each
+    assert difference([again[0]], [kept[0]]) < 1e-5
+    assert difference(again[1], kept[1]) < 1e-5

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.cluster.files import Files, all_files, put_files
-from engine.inference import find_weights, prepare
+from engine.inference import check_trainer_fits, find_weights, prepare
 from engine.learning import Job, Setup, Step, lower_priority, make_step, trainer_of
 from engine.scratch import make_scratch, remove_stale
 from engine.session import log_to_terminal
@@ -56,20 +56,24 @@ class TrainerActor:
         """Load the model; once, before the first step.
 
         Raises:
-            UserError: it can't be trained here, or the checkpoint can't be read.
+            UserError: it can't be trained here, with the memory that it may have, or the checkpoint
+                can't be read.
         """
         settings, folder = self._settings, None
         prepare(threads=None, kv_cache_gb=settings.model.kv_cache_gb)
         # Ray has imported tqdm: too late for what `prepare` says to that.
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+        weights = find_weights(settings.model)
         if settings.device == "cpu":
             lower_priority(0)  # a worker's model may need the cores
+        else:
+            check_trainer_fits(settings.learning, weights)
         if settings.checkpoint is not None:
             folder = self._scratch / "checkpoint"
             put_files(folder, settings.checkpoint)
         dtype = "bfloat16" if settings.model.dtype == "auto" else settings.model.dtype
         setup = Setup(
-            weights=find_weights(settings.model),
+            weights=weights,
             settings=settings.learning,
             seed=settings.seed,
             device=settings.device,
