@@ -239,4 +239,4 @@ def test_a_policy_has_the_defaults_of_its_source_and_no_other_ones_parameters() 
     parent = config.resolve(["search.parent.policy=shinka"]).search.parent
     assert parent == PARENTS.read({"policy": "shinka", "sharpness": 10.0})
     message = refused("search.parent.policy=shinka", "search.parent.p_elite=0.5")
-    assert "search.parent.p_elite is no key; valid keys: policy, sharpness" in message
+    assert "search.parent.p_elite is no key; valid keys: policy, archive, sharpness" in message
