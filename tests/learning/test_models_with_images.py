@@ -1,7 +1,9 @@
 """The adapter of a language model that is a part of one that takes images, as Qwen3.5 does."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -44,16 +46,31 @@ def network(folder: Path, settings: LearningSettings, *, seed: int = 0) -> Netwo
     return Network(weights=folder, settings=settings, seed=seed, device="cpu", dtype=torch.float32)
 
 
+def mapper_of_vllm() -> Any:
+    """Read how the class that vLLM builds Qwen3.5 on names weights; to import it takes more."""
+    import vllm
+    from vllm.model_executor.models.utils import WeightsMapper
+
+    file = Path(vllm.__file__).parent / "model_executor" / "models" / "qwen3_vl.py"
+    (made,) = (
+        node.value
+        for kind in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(kind, ast.ClassDef) and kind.name == "Qwen3VLForConditionalGeneration"
+        for node in kind.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "hf_to_vllm_mapper"
+    )
+    return eval(ast.unparse(made), {"WeightsMapper": WeightsMapper})
+
+
 @pytest.mark.parametrize("adapter", ["last_block", "full"])
 def test_its_weights_have_the_names_that_vllm_maps_to_its_layers(
     seeing: Path, learning: Settings, tmp_path: Path, adapter: str
 ) -> None:
     from vllm.lora.utils import parse_fine_tuned_lora_name
-    from vllm.model_executor.models.qwen3_5 import Qwen3_5ForConditionalGeneration
 
     save_adapter(network(seeing, learning(adapter=adapter)).peft, tmp_path, weights=seeing)
     names = load_file(tmp_path / "adapter_model.safetensors")
-    mapper = Qwen3_5ForConditionalGeneration.hf_to_vllm_mapper.get_rename_mapper()
+    mapper = mapper_of_vllm().get_rename_mapper()
     adapted = {parse_fine_tuned_lora_name(name, mapper)[0] for name in names}
     last, layers = LAYERS - 1, "language_model.model.layers"
     blocks = range(LAYERS) if adapter == "full" else [last]
