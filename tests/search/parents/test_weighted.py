@@ -111,7 +111,8 @@ def test_shinka_with_a_range_that_is_not_finite() -> None:
 
 def test_another_candidate_seldom_changes_who_is_drawn_of_the_others() -> None:
     """Drawn anew, two independent draws from eight would differ in most cases."""
-    policy, among = new_policy("shinka", direction=UP), candidates(*(i / 8 for i in range(8)))
+    policy = new_policy("shinka", direction=UP, archive=9)
+    among = candidates(*(i / 8 for i in range(8)))
     new = Candidate(id="new", program="x = 1", score=0.55)
     moved = sum(
         policy.choose([*among, new], u=0, key=key).candidate
