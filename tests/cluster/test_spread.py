@@ -100,31 +100,20 @@ def test_programs_are_shared_out_and_each_has_its_own_verdict(
     assert 0 < len(elsewhere.got) < 40
 
 
-def test_what_a_lost_place_had_is_run_elsewhere(
-    spread: SpreadEvaluators, elsewhere: Elsewhere
+@pytest.mark.parametrize("fault", ["is_lost", "is_broken"])
+def test_what_a_place_had_that_is_of_no_more_use_is_run_elsewhere(
+    spread: SpreadEvaluators, elsewhere: Elsewhere, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
+    """It is dead, or can evaluate nothing any more."""
     spread.add(elsewhere)
     for number in range(30):
         spread.submit(candidate_id=str(number), program=PROGRAM, order=number)
-    elsewhere.is_lost = True
+    setattr(elsewhere, fault, True)
     found = verdicts(spread, 30)
     assert elsewhere.got and spread.workers == 1
     assert len({each.score for each in found.values()}) == 1
     assert eventually(lambda: elsewhere.is_killed)
-
-
-def test_what_a_place_had_that_can_evaluate_nothing_any_more_is_run_elsewhere(
-    spread: SpreadEvaluators, elsewhere: Elsewhere, caplog: pytest.LogCaptureFixture
-) -> None:
-    spread.add(elsewhere)
-    for number in range(30):
-        spread.submit(candidate_id=str(number), program=PROGRAM, order=number)
-    elsewhere.is_broken = True
-    found = verdicts(spread, 30)
-    assert elsewhere.got and spread.workers == 1
-    assert len({each.score for each in found.values()}) == 1
-    assert eventually(lambda: elsewhere.is_killed)
-    assert "a sandbox did not start" in caplog.text
+    assert ("a sandbox did not start" in caplog.text) is (fault == "is_broken")
 
 
 def test_the_most_urgent_go_first(spread: SpreadEvaluators) -> None:
