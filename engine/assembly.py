@@ -175,7 +175,6 @@ def filler_of(
         state=state,
         problem=parts.problem,
         evaluators=parts.idle_evaluators,
-        syntax=parts.syntax,
         fits=lambda program: len(encode(program.text)) <= longest,
         seed=settings.seed,
     )

@@ -198,7 +198,7 @@ def open_parts(
         # What it starts does so while the rest does.
         _own_or_given(settings, load, syntax=syntax) as own_or_given,
         open_pool(problem=problem, workers=len(cores), cores=cores) as evaluators,
-        open_idle(settings.fill, problem, cores=fill_cores) as idle_evaluators,
+        open_idle(settings.fill, problem, cores=fill_cores, making=cores) as idle_evaluators,
         ExitStack() as stack,
     ):
 

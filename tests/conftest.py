@@ -1,5 +1,6 @@
 """What several test modules share: how tests are shared out, and a run's folder."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, the model and whole runs, so that no process is left alone."""
     items.sort(key=lambda item: (not item.nodeid.startswith(MODEL), item.nodeid.count("/")))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where machines differ by a factor of five, a limit of time is no limit of tests."""
+    parser.addoption(
+        "--most-minutes",
+        type=float,
+        default=float("inf"),
+        help="skip what would begin later, and say so",
+    )
+
+
+_BEGAN = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """See ``--most-minutes``."""
+    most = item.config.getoption("--most-minutes")
+    if time.monotonic() - _BEGAN > 60 * most:
+        pytest.skip(f"NOT RUN: the first {most:g} minutes are over (--most-minutes)")
 
 
 @pytest.fixture(scope="session")

@@ -23,13 +23,18 @@ from command import (
 
 from engine.report.__main__ import main as report
 
-CANDIDATES = 1000  # beside other tests a step may take as long as 400
 ARGUMENTS = [
     *("learning=mean_baseline", "learning.groups=2", "search.k=4", "seed=3", "fill=none"),
     # Small steps on what is recent: one is over every few seconds, however slow the machine.
-    *("pipeline.children=8", "learning.max_lag=8", f"budget.candidates={CANDIDATES}"),
-    "budget.seconds=null",
+    *("pipeline.children=8", "learning.max_lag=8"),
+    *("budget.candidates=5000", "budget.seconds=null"),
 ]
+BUDGETS = 4
+"""The budget, in multiples of the candidates that were evaluated when the first step stood.
+
+How many those are depends on the machine, and on what else it does: from 80 to 400. The next step
+takes as many again, since the trainer has to be loaded anew.
+"""
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +69,10 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dic
         process.wait()
     wait_until(lambda: not processes_in(scratch))
     before = read_events(made)
+    file = made / "config.yaml"
+    most = f"candidates: {BUDGETS * len(before['verdict'])}"
+    file.write_text(file.read_text().replace("candidates: 5000", most))
+    assert most in file.read_text()
     done = run(f"resume={made}", scratch=scratch, seconds=2 * SECONDS)
     assert done.returncode == 0, done.stderr
     assert "Learning (mean_baseline, last_block): " in done.stdout
@@ -74,7 +83,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dic
 
 def test_it_learns_on_where_it_was(killed: tuple[Path, dict[str, Any]]) -> None:
     folder, before = killed
-    assert_complete(folder, candidates=CANDIDATES)
+    assert_complete(folder, candidates=BUDGETS * len(before["verdict"]))
     events = read_events(folder)
     for kind in ("call", "child", "verdict", "update"):
         assert events[kind][: len(before[kind])] == before[kind]

@@ -1,6 +1,7 @@
-"""Evaluators of fills: they run programs where nothing else wants their cores."""
+"""What makes fills and what evaluates them: both run where nothing else wants their cores."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from engine.core import Problem
 from engine.evaluation import EvaluatorPool, Evaluators
 from engine.fill.solutions import Solutions
 from engine.settings import FillSettings
+from engine.syntax.workers import SyntaxWorkers
 from engine.tuning import import_cma
 
 MOST_AHEAD = 512
@@ -16,22 +18,24 @@ MOST_AHEAD = 512
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdleEvaluators:
-    """The evaluators, and what they found.
+    """The evaluators, what makes programs for them, and what they found.
 
     Attributes:
         pool: of the evaluators.
         workers: how many they are.
+        syntax: processes that make the programs.
         solutions: behind their scores; None where the problem's solutions can't be improved.
     """
 
     pool: Evaluators
     workers: int
+    syntax: Executor
     solutions: Solutions | None
 
 
 @contextmanager
 def open_idle(
-    settings: FillSettings, problem: Problem, *, cores: Sequence[int]
+    settings: FillSettings, problem: Problem, *, cores: Sequence[int], making: Sequence[int]
 ) -> Iterator[IdleEvaluators | None]:
     """Start the evaluators of a run's fills, and hold them; None where nothing fills.
 
@@ -42,6 +46,9 @@ def open_idle(
         settings: the run's.
         problem: the run's.
         cores: of the evaluators, one for each.
+        making: cores on which programs are made, one process for each. Not those that a model
+            uses: programs go out in the order in which they were asked for, so one that waits for
+            such a core holds up all others.
     """
     if not settings.makers or problem.judge is not None or problem.isolate_cases:
         yield None
@@ -50,6 +57,9 @@ def open_idle(
     if problem.improvement is not None:
         solutions = Solutions(problem.improvement, most=2 * MOST_AHEAD * len(cores))
         watched = solutions.watched(problem)
-    with EvaluatorPool(problem=watched, workers=len(cores), cores=cores, idle=True) as pool:
+    with (
+        EvaluatorPool(problem=watched, workers=len(cores), cores=cores, idle=True) as pool,
+        SyntaxWorkers(count=len(making), cores=making, idle=True) as syntax,
+    ):
         import_cma()  # while the evaluators warm up on their cores
-        yield IdleEvaluators(pool=pool, workers=len(cores), solutions=solutions)
+        yield IdleEvaluators(pool=pool, workers=len(cores), syntax=syntax, solutions=solutions)

@@ -9,7 +9,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 
 from engine.core import Evaluation, Fill, Problem, Program
 from engine.fill.evaluators import MOST_AHEAD, IdleEvaluators
@@ -40,7 +40,6 @@ class Filler:
         state: RunState,
         problem: Problem,
         evaluators: IdleEvaluators,
-        syntax: Executor,
         fits: Callable[[Program], bool],
         seed: int,
     ) -> None:
@@ -50,8 +49,7 @@ class Filler:
             settings: the run's.
             state: the run as far as it is recorded, which others keep up to date.
             problem: the run's.
-            evaluators: run only where nothing else wants their cores; nobody else uses them.
-            syntax: processes that make programs.
+            evaluators: and what makes programs for them; nobody else uses them.
             fits: whether every operator's prompt has room for a program.
             seed: the run's.
         """
@@ -87,7 +85,7 @@ class Filler:
         self._ahead, self._most_ahead = (
             each * evaluators.workers for each in (_AHEAD_FIRST, MOST_AHEAD)
         )
-        self._syntax = syntax
+        self._syntax = evaluators.syntax
         self._number = len(history.fills)
         self._turn = 0  # of the makers
         self._making: deque[tuple[Idea, Future[Program | None]]] = deque()

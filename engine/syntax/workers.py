@@ -5,6 +5,9 @@ completion is sent to another process, pickled together with the function that p
 loop goes on. If CPython's parser dies on a text, that process dies and not the run: the text counts
 as no program, and a new process takes the place of the dead one.
 
+Making fills is syntax work too. It has processes of its own, which run only where nothing else
+wants their cores: a child's completion never waits behind a fill.
+
 ``python -m engine.syntax.workers`` is such a process. Standard input brings sequences of functions
 without arguments, each sequence as a pickle; standard output takes, for each of them, the list of
 what they returned or raised.
@@ -16,6 +19,7 @@ say that (``engine.prompts``).
 import contextlib
 import ctypes
 import gc
+import itertools
 import os
 import pickle
 import signal
@@ -23,7 +27,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any, TypeVar
@@ -46,19 +50,24 @@ class WorkerDied(Exception):
 class SyntaxWorkers(Executor):
     """Processes that are started when there is work; a context manager. Any thread may submit."""
 
-    def __init__(self, *, count: int, cores: Collection[int]) -> None:
+    def __init__(self, *, count: int, cores: Collection[int], idle: bool = False) -> None:
         """Set them up.
 
         Args:
             count: of the processes, 1 or more.
             cores: that they may use.
+            idle: whether they run only where nothing else wants the cores. Such work may take any
+                time, so at their end it is given up.
         """
         self._count = count
         self._cores = cores
+        self._idle = idle
+        self._processes: set[_Process] = set()
         self._change = threading.Condition()
         self._waiting: deque[_Work] = deque()
         self._threads: list[threading.Thread] = []
         self._closing = False
+        self._given_up = False  # what was not done at the end
 
     def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Have ``work(*args, **kwargs)`` done in one of the processes.
@@ -84,18 +93,27 @@ class SyntaxWorkers(Executor):
         return result
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes once they have done what they were given; idempotent."""
+        """End the processes once they have done what they were given; idempotent.
+
+        Args:
+            wait: whether to return when they have ended.
+            cancel_futures: whether what is not done is given up. Idle ones' always is.
+        """
         with self._change:
             self._closing = True
-            if cancel_futures:
+            if cancel_futures or self._idle:
+                self._given_up = True
+                _cancel(self._waiting)
                 self._waiting.clear()
+                for process in self._processes:
+                    process.kill()
             self._change.notify_all()
         for thread in self._threads if wait else ():
             thread.join()
 
     def _serve(self) -> None:
         """Give one process work until there is an end."""
-        process = _Process(self._cores)
+        process = self._started()
         while batch := self._next():
             todo = [batch]
             while todo:
@@ -103,8 +121,11 @@ class SyntaxWorkers(Executor):
                 try:
                     done = process.do([work for work, _ in works])
                 except WorkerDied as error:
-                    process.close()
-                    process = _Process(self._cores)
+                    self._ended(process)
+                    if self._given_up:
+                        _cancel([*works, *itertools.chain(*todo)])
+                        return
+                    process = self._started()
                     if works is batch:  # find out which of them it was, if it was one of them
                         todo = [[each] for each in batch]
                         continue
@@ -114,6 +135,19 @@ class SyntaxWorkers(Executor):
                         result.set_result(value)
                     else:
                         result.set_exception(failure)
+        self._ended(process)
+
+    def _started(self) -> "_Process":
+        with self._change:  # or it would not be killed with the others
+            process = _Process(self._cores, idle=self._idle)
+            self._processes.add(process)
+            if self._given_up:
+                process.kill()
+        return process
+
+    def _ended(self, process: "_Process") -> None:
+        with self._change:
+            self._processes.remove(process)
         process.close()
 
     def _next(self) -> list[_Work]:
@@ -127,13 +161,15 @@ class SyntaxWorkers(Executor):
 class _Process:
     """One process, and the pipes to it."""
 
-    def __init__(self, cores: Collection[int]) -> None:
+    def __init__(self, cores: Collection[int], *, idle: bool) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-s", "-m", "engine.syntax.workers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         os.sched_setaffinity(self._process.pid, cores)
+        if idle:
+            os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     def do(self, works: Sequence[Callable[[], Any]]) -> list[_Done]:
         """Return what each piece of work returns, or raises.
@@ -151,10 +187,19 @@ class _Process:
             raise WorkerDied("a process for syntax work died") from error
         return done
 
-    def close(self) -> None:
-        """End the process."""
+    def kill(self) -> None:
+        """Have it end at once."""
         self._process.kill()
+
+    def close(self) -> None:
+        """End it, and wait until it has ended."""
+        self.kill()
         self._process.communicate()  # by its death it had not read everything
+
+
+def _cancel(works: Iterable[_Work]) -> None:
+    for _, result in works:
+        result.cancel()
 
 
 def main() -> None:

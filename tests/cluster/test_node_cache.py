@@ -19,8 +19,7 @@ pytestmark = pytest.mark.slow
 SMALL = (
     *("problem=signal", "model=smollm2", "fill=none", "search.k=2", "name=run", "cluster=ray"),
     *("model.max_model_len=2048", "model.max_tokens=64", "model.kv_cache_gb=1"),
-    *("model.dtype=bfloat16", "budget.seconds=null", "evaluation.workers=1"),
-    *("cache=lmcache", "cache.memory_gb=0.25"),
+    *("budget.seconds=null", "evaluation.workers=1", "cache=lmcache", "cache.memory_gb=0.5"),
 )
 CHUNK = 64
 """Tokens that are stored together; what is left of a prompt is computed where it is needed."""

@@ -128,8 +128,7 @@ class Filling:
             settings=given,
             state=self.state,
             problem=self._problem,
-            evaluators=evaluators,
-            syntax=self._syntax,
+            evaluators=replace(evaluators, syntax=self._syntax),
             fits=fits,
             seed=seed,
         )
@@ -202,4 +201,6 @@ def open_evaluators(workers: int = 1) -> Iterator[IdleEvaluators]:
     assert watched.improvement is not None
     solutions = Solutions(watched.improvement, most=1024)
     with EvaluatorPool(problem=solutions.watched(watched), workers=workers) as pool:
-        yield IdleEvaluators(pool=pool, workers=workers, solutions=solutions)
+        yield IdleEvaluators(
+            pool=pool, workers=workers, syntax=ThreadPoolExecutor(1), solutions=solutions
+        )

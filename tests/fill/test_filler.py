@@ -339,7 +339,7 @@ def test_a_program_whose_perturbation_fails_costs_its_hops_and_no_more(
 @pytest.mark.parametrize("makers", [(), ("tuning",)])
 def test_where_time_may_be_the_score_nothing_fills(makers: tuple[str, ...]) -> None:
     timed = replace(problem(), isolate_cases=bool(makers))
-    with open_idle(settings(*makers), timed, cores=[0]) as opened:
+    with open_idle(settings(*makers), timed, cores=[0], making=[0]) as opened:
         assert opened is None
 
 

@@ -21,15 +21,16 @@ from engine.inference import (
     Sampling,
     chunk_tokens,
     find_weights,
+    in_its_format,
     is_cpu_build,
     kv_server,
     kv_transfer,
     prepare,
 )
 
-PARENT = "\n".join(f"def step_{n}(x):\n    return x * {n} + {n * n}\n" for n in range(50))
+PARENT = "\n".join(f"def step_{n}(x):\n    return x * {n} + {n * n}\n" for n in range(33))
 OTHERS = [
-    "\n".join(f"{name} has {n} sheep and {n + 3} goats." for n in range(40))
+    "\n".join(f"{name} has {n} sheep and {n + 3} goats." for n in range(8))
     for name in ("Ada", "Ben", "Cleo", "Dan")
 ]
 
@@ -81,8 +82,8 @@ def main(
     victim: int = 0,
     server: str | None = None,
     remote: str | None = None,
-    dtype: str = "bfloat16",
-    memory_gb: float = 0.25,
+    dtype: str = "auto",
+    memory_gb: float = 0.5,
     reload: bool = False,
     only_prefill: bool = False,
 ) -> dict[str, Any]:
@@ -94,9 +95,9 @@ def main(
         victim: that process; 0 for the server.
         server: ``cache.server``.
         remote: ``cache.remote``.
-        dtype: ``model.dtype``.
-        memory_gb: of the server's memory tier; a prompt here needs about 0.025, in float32 twice
-            that.
+        dtype: ``model.dtype``; "auto" is the one that this CPU computes fastest in.
+        memory_gb: of the server's memory tier; the known prompt needs about 0.016 of it, in float32
+            twice that.
         reload: whether the engine is loaded again before the others are asked for, and the known
             prompt is asked for once more; and once again after the fault.
         only_prefill: whether to compute the known prompt, and ask for nothing.
@@ -109,10 +110,11 @@ def main(
     cache = replace(settings.cache, server=server, remote=remote, memory_gb=memory_gb)
     prepare(threads=None, kv_cache_gb=1)
     weights = find_weights(settings.model)
-    tokens = chunk_tokens(settings=settings.model, folder=weights)
+    wanted = in_its_format(settings.model, folder=weights)
+    tokens = chunk_tokens(settings=wanted, folder=weights)
     with kv_server(cache, chunk_tokens=tokens, on_gpu=not is_cpu_build()) as own:
         transfer = kv_transfer(own, weights=weights)
-        model = LanguageModel(settings=settings.model, folder=weights, seed=0, kv_transfer=transfer)
+        model = LanguageModel(settings=wanted, folder=weights, seed=0, kv_transfer=transfer)
         if only_prefill:
             is_kept = model.prefill(model.encode(PARENT))
             os._exit(0 if is_kept and not warnings.lines else 1)  # it has to be there by now

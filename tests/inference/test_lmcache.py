@@ -71,7 +71,7 @@ def stopped_then_killed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[s
 def test_a_second_process_starts_warm(stopped_then_killed: list[dict[str, Any]]) -> None:
     cold, warm = (seen["answers"][0] for seen in stopped_then_killed)
     tokens = cold["prompt_tokens"]
-    assert 900 <= tokens <= 1400
+    assert 640 <= tokens <= 1000  # many chunks, so that most of it is in whole ones
     assert cold["cached"][0] == 0
     assert all(cached >= 0.9 * tokens for cached in warm["cached"])
     # What the engine computes from loaded KV is what it computes from its own.
@@ -101,8 +101,8 @@ def test_what_a_failed_server_leaves_goes_when_the_next_one_starts(
 
 @pytest.mark.slow
 def test_a_server_that_is_full_costs_no_child_and_is_no_fault(tmp_path: Path) -> None:
-    """Its memory has room for two of the five prompts; its folder keeps them all."""
-    cold, warm = (session(tmp_path, dtype="float32", memory_gb=0.1) for _ in range(2))
+    """Its memory has room for the first of the five prompts; its folder keeps them all."""
+    cold, warm = (session(tmp_path, dtype="float32", memory_gb=0.04) for _ in range(2))
     for seen in (cold, warm):
         assert_complete(seen)
         assert seen["warnings"] == seen["left"] == []
