@@ -29,10 +29,7 @@ from engine.inference import (
 )
 
 PARENT = "\n".join(f"def step_{n}(x):\n    return x * {n} + {n * n}\n" for n in range(33))
-OTHERS = [
-    "\n".join(f"{name} has {n} sheep and {n + 3} goats." for n in range(8))
-    for name in ("Ada", "Ben", "Cleo", "Dan")
-]
+OTHERS = ("Ada", "Ben", "Cleo", "Dan")
 
 
 class Warnings(logging.Handler):
@@ -86,6 +83,7 @@ def main(
     memory_gb: float = 0.5,
     reload: bool = False,
     only_prefill: bool = False,
+    lines: int = 8,
 ) -> dict[str, Any]:
     """Ask for a known prompt, then for others.
 
@@ -101,6 +99,7 @@ def main(
         reload: whether the engine is loaded again before the others are asked for, and the known
             prompt is asked for once more; and once again after the fault.
         only_prefill: whether to compute the known prompt, and ask for nothing.
+        lines: of each other prompt, of twelve tokens.
     """
     warnings = Warnings()
     logging.getLogger("engine").addHandler(warnings)
@@ -112,6 +111,10 @@ def main(
     weights = find_weights(settings.model)
     wanted = in_its_format(settings.model, folder=weights)
     tokens = chunk_tokens(settings=wanted, folder=weights)
+    others = [
+        "\n".join(f"{name} has {n} sheep and {n + 3} goats." for n in range(lines))
+        for name in OTHERS
+    ]
     with kv_server(cache, chunk_tokens=tokens, on_gpu=not is_cpu_build()) as own:
         transfer = kv_transfer(own, weights=weights)
         model = LanguageModel(settings=wanted, folder=weights, seed=0, kv_transfer=transfer)
@@ -126,10 +129,10 @@ def main(
         if fault:
             assert transfer is not None and transfer.pid is not None
             signalled = (victim or transfer.pid, fault)
-        answers += [ask(model, OTHERS[0], fault=signalled)]
+        answers += [ask(model, others[0], fault=signalled)]
         if reload:
             model.reload()
-        answers += [ask(model, text) for text in OTHERS[1:]]
+        answers += [ask(model, text) for text in others[1:]]
         model.close()
     return {
         "answers": answers,
