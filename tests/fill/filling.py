@@ -123,7 +123,7 @@ class Filling:
         )
         for event in events or self._beginning(evaluators.pool, start):
             self.record(event)
-        self._syntax = syntax or ThreadPoolExecutor(1)
+        self._syntax = syntax or evaluators.syntax
         self.filler = Filler(
             settings=given,
             state=self.state,
