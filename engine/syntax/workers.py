@@ -166,6 +166,7 @@ class _Process:
             [sys.executable, "-P", "-s", "-m", "engine.syntax.workers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            process_group=0,  # Ctrl-C is for the run, which ends this process
         )
         os.sched_setaffinity(self._process.pid, cores)
         if idle:
@@ -206,7 +207,6 @@ def main() -> None:
     """Work until standard input ends."""
     # A run that is killed leaves nothing behind: a long piece of work does not look at its input.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group of processes
     gc.set_threshold(_COLLECT_AFTER)
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed by mistake is no message

@@ -80,6 +80,23 @@ def test_the_processes_end_with_their_owner_and_with_their_owners_death() -> Non
         time.sleep(0.01)
 
 
+def test_ctrl_c_at_a_terminal_does_not_reach_one_that_is_starting() -> None:
+    script = (
+        "import os, signal, time\nfrom engine.syntax.workers import SyntaxWorkers\n"
+        "signal.signal(signal.SIGINT, lambda number, frame: None)\n"
+        "with SyntaxWorkers(count=1, cores=os.sched_getaffinity(0)) as workers:\n"
+        "    results = [workers.submit(os.getpid)]\n"
+        "    while not results[0].done():\n"
+        "        os.killpg(0, signal.SIGINT)\n"
+        "        time.sleep(0.001)\n"
+        "    print(results[0].result() != os.getpid())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, start_new_session=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
 def test_they_use_the_cores_that_they_are_given() -> None:
     with SyntaxWorkers(count=1, cores={min(CORES)}) as workers:
         assert workers.submit(os.sched_getaffinity, 0).result() == {min(CORES)}
