@@ -21,7 +21,7 @@ from engine import syntax
 from engine.core import INITIAL, Event
 from engine.syntax.reading import program_key
 
-SECONDS = 600.0
+SECONDS = 1800.0
 """How long one command may take on a machine that is busy with something else."""
 
 

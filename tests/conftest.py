@@ -1,5 +1,6 @@
 """What several test modules share: how tests are shared out, and a run's folder."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not item.nodeid.startswith(MODEL), item.nodeid.count("/")))
 
 
+_BEGAN = time.monotonic()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Where machines differ by a factor of five, a limit of time is no limit of tests."""
     parser.addoption(
@@ -61,14 +65,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_BEGAN = time.monotonic()
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """See ``--most-minutes``."""
     most = item.config.getoption("--most-minutes")
     if time.monotonic() - _BEGAN > 60 * most:
         pytest.skip(f"NOT RUN: the first {most:g} minutes are over (--most-minutes)")
+
+
+@pytest.fixture(autouse=True)
+def same_cores() -> Iterator[None]:
+    """A test that leaves fewer cores makes all that come after it slow, and some of them fail."""
+    before = os.sched_getaffinity(0), os.sched_getscheduler(0), os.nice(0)
+    yield
+    after = os.sched_getaffinity(0), os.sched_getscheduler(0), os.nice(0)
+    os.sched_setaffinity(0, before[0])
+    assert after == before
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ def command(pid: int) -> bytes:
         return b""
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = 600.0) -> bool:
     """Return whether ``condition`` comes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -133,7 +133,7 @@ def _guessing(schedule: Schedule) -> Schedule:
         islands=replace(settings.islands, count=1),
         prompts=replace(settings.prompts, history_tokens=2000),
     )
-    return replace(schedule, settings=settings, context=AMPLE, step=0.0, verdict=0.02)
+    return replace(schedule, settings=settings, context=AMPLE, step=0.0, verdict=0.1)
 
 
 def _width(rng: random.Random, operators: Mapping[str, Any]) -> WidthSettings:

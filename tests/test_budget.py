@@ -336,7 +336,7 @@ def test_a_run_is_over_at_its_seconds_however_slow_the_candidates_in_the_queue_a
     slow, double = tmp_path / "slow", Path(__file__).parent / "evaluation" / "problems" / "double"
     shutil.copytree(double, slow)
     (slow / "initial.py").write_text(SLOW)
-    limits = (slow / "problem.yaml").read_text().replace("seconds: 1", "seconds: 30")
+    limits = (slow / "problem.yaml").read_text().replace("seconds: 5", "seconds: 30")
     (slow / "problem.yaml").write_text(limits)
     started = run(
         *(f"problem.path={slow}", "model=mutation", "budget.seconds=25", "search.k=4"),

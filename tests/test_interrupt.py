@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import count_events, processes_in, read_summary, start, wait_until
+from command import SECONDS, count_events, processes_in, read_summary, start, wait_until
 
 from engine.problem import shipped
 
@@ -20,7 +20,7 @@ def ended(process: subprocess.Popen[str], *signals: signal.Signals) -> tuple[int
     try:
         for each in signals:
             process.send_signal(each)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
     return process.returncode, said

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 from command import (
+    SECONDS,
     assert_complete,
     count_events,
     processes_in,
@@ -188,7 +189,7 @@ def test_ctrl_c_at_a_terminal_finishes_cleanly(tmp_path: Path, model: str) -> No
     try:
         wait_until(lambda: count_events(folder) >= 12 or process.poll() is not None)
         terminal.type(b"\x03")
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=SECONDS) == 130
     finally:
         process.kill()
     shown = terminal.close()
@@ -212,7 +213,7 @@ def test_a_run_that_was_stopped_is_resumed_to_its_end(tmp_path: Path) -> None:
     try:
         wait_until(lambda: count_events(folder) >= 12 or process.poll() is not None)
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
     assert process.returncode == 130, said

@@ -71,7 +71,7 @@ def program_of(answer: str) -> str:
 
 def verifier() -> EvaluatorPool:
     """Start what tries programs."""
-    problem = Problem.of("clamp", cases=cases, score=score, initial_program=START, seconds=2)
+    problem = Problem.of("clamp", cases=cases, score=score, initial_program=START, seconds=10)
     return open_pool(problem=problem, workers=1)
 
 

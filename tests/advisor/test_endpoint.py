@@ -286,7 +286,7 @@ def test_a_run_that_ends_does_not_wait_for_the_endpoint() -> None:
     events = beginning()
     with serving(wait) as service:
         url, budget = f"advisor.endpoint.url={service.url}", ("budget.candidates=null",)
-        go_on(settings_of(*ENDPOINT, url, *budget, "budget.seconds=2", "islands.count=2"), events)
+        go_on(settings_of(*ENDPOINT, url, *budget, "budget.seconds=10", "islands.count=2"), events)
         free.set()
     history = history_of(events)
     assert set(history.refusals) == {Refusal.UNPARSED}

@@ -76,7 +76,7 @@ def test_deaths_hangs_and_all_else_are_counted(monkeypatch: pytest.MonkeyPatch) 
     name, count, seed = "bad_reader:BadReader", 11, 34
     of = [rng_of(seed=seed, target="bad", number=n).choice(WAYS) for n in range(count)]
     assert set(of) == {*WAYS}
-    found = hunt(name, seed=seed, first=0, inputs=count, hang_seconds=3.0)
+    found = hunt(name, seed=seed, first=0, inputs=count, hang_seconds=20.0)
     assert found.inputs == count
     assert (found.accepted, found.refused) == (of.count("take"), of.count("refuse"))
     assert (found.hangs, found.wrong) == (of.count("hang"), of.count("mistake"))

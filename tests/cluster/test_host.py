@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command import SECONDS
 from servers import Server
 
 from engine import config
@@ -223,7 +224,7 @@ def test_a_worker_removes_the_folder_of_one_that_was_killed(tmp_path: Path) -> N
 
 def until(worker: Worker, is_so: Callable[[WorkerReport], bool]) -> WorkerReport:
     """Return the first report that says so."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + SECONDS
     while not is_so(report := worker.report()):
         assert time.monotonic() < deadline and not report.error, report
         time.sleep(0.05)

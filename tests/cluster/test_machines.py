@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from command import SECONDS
 from disturbed import ARGUMENTS, ISLANDS, begun, deaths, finished, texts, wait_for
 from hosts import Host, network, why_not
 from servers import Server, installed, running
@@ -27,7 +28,7 @@ def cluster(host: Host, *arguments: str) -> str:
         env=host.environment,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=SECONDS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from command import SECONDS
 from disturbed import begun, cpu_ticks, deaths, evaluated, finished, wait_for, workers
 
 from engine.cluster.places import island_folder
@@ -68,7 +69,7 @@ def test_prompts_are_computed_by_a_prefiller_and_here_once_it_is_dead(tmp_path: 
         *(*SMALL, f"cache.folder={cache}", f"runs={tmp_path}", "cluster.prefillers=1"),
         *("islands.count=1", "budget.candidates=60"),
     )
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + SECONDS
     # A worker that computes its prompts itself has longer ones among so many.
     while len(last := computed_here(folder)[-8:]) < 8 or max(last) > CHUNK:
         assert process.poll() is None and time.monotonic() < deadline

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command import processes_in
+from command import SECONDS, processes_in
 from disturbed import (
     ARGUMENTS,
     BUDGET,
@@ -141,7 +141,7 @@ def test_a_run_that_is_asked_to_stop_goes_on_later(tmp_path: Path, undisturbed: 
     folder = tmp_path / "run"
     wait_for(process, folder, 20)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 130 and f"resume={folder}" in out
     finished(begun(f"resume={folder}"))
     for number in range(ISLANDS):
@@ -176,7 +176,7 @@ def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
         ("problem=nothing", "nothing"),
     ):
         done = begun("problem=signal", *ARGUMENTS[1:], f"runs={tmp_path}", bad)
-        out, _ = done.communicate(timeout=120)
+        out, _ = done.communicate(timeout=SECONDS)
         assert done.returncode == 2 and words in out, out
         assert not [*tmp_path.iterdir()]
 

@@ -26,7 +26,7 @@ ARGUMENTS = (
     *(f"islands.count={ISLANDS}", f"cluster.workers={ISLANDS}", "evaluation.workers=1"),
     *("budget.seconds=null", "budget.candidates=100000"),  # the test ends it
 )
-SECONDS = 600.0
+SECONDS = 1800.0
 
 
 def events(folder: Path, number: int) -> list[Event]:

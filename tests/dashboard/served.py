@@ -19,7 +19,7 @@ from hand_log import recorded, settings_of
 from engine import config
 from engine.store import EventLog, Recorded, create_run
 
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Page:
         headers: dict[str, str] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
         """Return the status, the headers and the body of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
             content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
             connection.request(method, path, content, headers or {})
@@ -61,7 +61,7 @@ class Page:
 
     def told(self, path: str) -> Iterator[tuple[str, Any]]:
         """Yield the events that the server sends to an address."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
             connection.request("GET", path)
             answer, name = connection.getresponse(), ""
@@ -98,13 +98,13 @@ def served(runs: Path) -> Iterator[Page]:
         assert process.stdout is not None
         if line := process.stdout.readline():
             break
-        process.wait(30)
+        process.wait(SECONDS)
     try:
         assert line
         yield Page(port=port, token=line.strip().partition("#token=")[2], process=process)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(SECONDS)
 
 
 def hand_folder(folder: Path, *arguments: str, events: list[Recorded] | None = None) -> Path:

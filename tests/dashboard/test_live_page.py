@@ -106,7 +106,7 @@ def test_all_runs_are_told_sorted_and_reached_by_keyboard(
     assert browser.until(f"{cells % 1}.includes('running') && {cells % 1}")
     assert browser.evaluate(cells % 0) == [NAME, "it"]
     growing = f"Number({cells % 4}.at(-1).replace(',', ''))"
-    assert browser.evaluate(growing) == 1
+    browser.until(f"{growing} === 1")
     for each in recorded()[6:14]:
         held.append(each.event)
     held.commit()

@@ -130,6 +130,8 @@ def test_what_cannot_be_read_is_told_in_its_row(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "gone")
     found = runs.refresh()
     assert [*found] == ["fine", "log", "problem", "settings"]
+    for run in found.values():
+        run.refresh(deadline=FAR)
     assert {name for name, run in found.items() if run.state == "unreadable"} == {
         *("log", "settings", "problem")
     }
@@ -234,6 +236,7 @@ def test_nothing_is_written_to_a_run(tmp_path: Path) -> None:
     before = {each: each.read_bytes() for each in folder.iterdir()}
     runs = WatchedRuns(tmp_path)
     run = runs.refresh()["a"]
+    run.refresh(deadline=FAR)
     snapshot = runs.snapshot(run)
     assert snapshot is not None and snapshot.figures
     assert {each: each.read_bytes() for each in folder.iterdir()} == before
@@ -249,7 +252,9 @@ def test_what_is_no_folder_of_runs_is_refused(tmp_path: Path) -> None:
 def test_programs_are_listed_page_by_page(tmp_path: Path) -> None:
     hand_folder(tmp_path / "a")
     runs = WatchedRuns(tmp_path)
-    snapshot = runs.snapshot(runs.refresh()["a"])
+    run = runs.refresh()["a"]
+    run.refresh(deadline=FAR)
+    snapshot = runs.snapshot(run)
     assert snapshot is not None
 
     def ids(**asked: str | int) -> list[str]:

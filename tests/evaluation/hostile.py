@@ -130,7 +130,7 @@ class Traces:
 
 def check(hostile: Hostile, pool: EvaluatorPool, names: Mapping[str, object]) -> Evaluation:
     """Run ``hostile``; check its verdict and what it left behind."""
-    before = evaluate(pool, WITNESS)
+    before = _witness(pool)
     zygote, scratch = before.artifacts["stdout"].splitlines()[0].split()
     folders, mark = [Path(str(names["FOLDER"])), Path(scratch)], str(names["MARK"])
 
@@ -140,10 +140,19 @@ def check(hostile: Hostile, pool: EvaluatorPool, names: Mapping[str, object]) ->
     clean = dataclasses.replace(traces(), processes=1)  # the child that waits for a program
     evaluation = evaluate(pool, hostile.program(names))
     assert_verdict(evaluation, hostile)
-    after = evaluate(pool, WITNESS)
+    after = _witness(pool)
     assert after.score == before.score == 1.0, (before, after)
     assert after.artifacts == before.artifacts
     assert eventually(lambda: traces().within(clean)), (traces(), clean)
+    return evaluation
+
+
+def _witness(pool: EvaluatorPool) -> Evaluation:
+    """Run the honest program until it has the time that it needs, which is far below any limit."""
+    for _ in range(5):
+        evaluation = evaluate(pool, WITNESS)
+        if evaluation.failure is not Failure.TIMEOUT:
+            break
     return evaluation
 
 

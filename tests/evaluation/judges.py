@@ -22,7 +22,7 @@ def problem_of(
     folder: Path,
     script: str,
     *,
-    seconds: float = 5.0,
+    seconds: float = 30.0,
     memory_bytes: int = 256 * MEBIBYTE,
     **judge: Any,
 ) -> Problem:

@@ -59,7 +59,7 @@ def boxed(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     return problem_of(
         tmp_path_factory.mktemp("boxed"),
         JUDGE,
-        seconds=3.0,
+        seconds=8.0,
         memory_bytes=MEMORY_MB * MEBIBYTE,
         processes=PROCESSES,
         scratch_mb=SCRATCH_MB,

@@ -36,11 +36,12 @@ def pair(double: Problem) -> Iterator[EvaluatorPool]:
 
 
 def test_lower_orders_run_first_and_equal_ones_as_they_were_queued(
-    pool: EvaluatorPool, quick: Problem
+    pool: EvaluatorPool, double: Problem
 ) -> None:
-    pool.submit(candidate_id="first", program=SLOW, order=-2)  # busy while the others come
+    busy = SLOW.replace("0.3", "2")  # seconds for each case, in which the others come
+    pool.submit(candidate_id="first", program=busy, order=-2)
     for name, order in (("last", 2), ("b", 1), ("c", 1), ("a", -1)):
-        pool.submit(candidate_id=name, program=quick.initial_program, order=order)
+        pool.submit(candidate_id=name, program=double.initial_program, order=order)
     assert list(collect(pool)) == ["first", "a", "b", "c", "last"]
 
 
@@ -252,9 +253,9 @@ def test_standing_walls_pass_the_strict_check(
     assert "walls of the sandbox: files, calls, network, mounts, limits" in caplog.text
 
 
-def test_workers_do_not_load_the_model_stack(pool: EvaluatorPool, quick: Problem) -> None:
+def test_workers_do_not_load_the_model_stack(pool: EvaluatorPool, double: Problem) -> None:
     text = "import sys\nprint({'torch', 'vllm', 'transformers'} & set(sys.modules))\n"
-    evaluation = evaluate(pool, text + quick.initial_program)
+    evaluation = evaluate(pool, text + double.initial_program)
     assert evaluation.artifacts["stdout"] == "set()\n"
 
 

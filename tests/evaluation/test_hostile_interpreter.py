@@ -8,14 +8,8 @@ import pytest
 from hostile import Check, Hostile, table
 from verdicts import evaluate
 
-from engine.core import Failure, Limits, Problem
+from engine.core import Failure, Problem
 from engine.evaluation import EvaluatorPool
-
-
-@pytest.fixture(scope="module")
-def quick(double: Problem) -> Problem:
-    """With more time than others have: none of these uses it up, and one collects all garbage."""
-    return dataclasses.replace(double, limits=Limits(seconds=10, memory_bytes=256 << 20))
 
 
 def harmless(name: str, attempt: str, before: str = "") -> Hostile:
@@ -160,8 +154,8 @@ def test_what_it_breaks_is_its_own(attack: Check, hostile: Hostile) -> None:
 
 
 @pytest.fixture(scope="module")
-def isolated(quick: Problem) -> Iterator[EvaluatorPool]:
-    with EvaluatorPool(problem=dataclasses.replace(quick, isolate_cases=True), workers=1) as pool:
+def isolated(patient: Problem) -> Iterator[EvaluatorPool]:
+    with EvaluatorPool(problem=dataclasses.replace(patient, isolate_cases=True), workers=1) as pool:
         yield pool
 
 
@@ -257,7 +251,7 @@ def test_random_numbers_start_alike_for_every_program(pool: EvaluatorPool) -> No
 
 
 def test_it_sees_neither_our_environment_nor_our_files(
-    monkeypatch: pytest.MonkeyPatch, quick: Problem
+    monkeypatch: pytest.MonkeyPatch, patient: Problem
 ) -> None:
     monkeypatch.setenv("BROOD_TEST_SECRET", "secret")
     before = """
@@ -269,7 +263,7 @@ def test_it_sees_neither_our_environment_nor_our_files(
     print(sorted(os.environ), sys.argv[1:])
     print({":".join(target(fd)[:2]).rstrip("[]0123456789") for fd in range(64)})
     """
-    with EvaluatorPool(problem=quick, workers=1) as pool:
+    with EvaluatorPool(problem=patient, workers=1) as pool:
         text = Hostile(name="seen", attempt=attempt, before=before).program({})
         seen = evaluate(pool, text).artifacts["stdout"].splitlines()
     assert "OMP_NUM_THREADS" in seen[0] and "SECRET" not in seen[0] and seen[0].endswith(" []")

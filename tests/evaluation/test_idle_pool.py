@@ -28,7 +28,7 @@ def open_patient(seconds: float) -> Iterator[EvaluatorPool]:
     """Start one that is patient: other tests may leave its core idle for moments only."""
     problem = Problem.of("one", cases=cases, score=score, initial_program=START, seconds=seconds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation_pool, "IDLE_PATIENCE", 120)
+        patch.setattr(evaluation_pool, "IDLE_PATIENCE", 2400)
         with EvaluatorPool(problem=problem, workers=1, idle=True) as opened:
             yield opened
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 from verdicts import evaluate
 
-from engine.core import SECONDS, Failure, Outputs, Problem, Stage
+from engine.core import SECONDS, Failure, Limits, Outputs, Problem, Stage
 from engine.evaluation import EvaluatorPool
 
 
@@ -53,12 +53,15 @@ def test_a_failure_in_a_later_case_fails_the_program(isolated: EvaluatorPool) ->
     assert evaluation.message.startswith("double 1: doubled has shape ()")
 
 
-def test_the_time_limit_is_for_all_cases_together(isolated: EvaluatorPool) -> None:
+def test_the_time_limit_is_for_all_cases_together(double: Problem) -> None:
     text = (
-        "import time\ndef double(values, offset):\n    time.sleep(0.7)\n    return 2 * values, 4\n"
+        "import time\ndef double(values, offset):\n    time.sleep(1.4)\n    return 2 * values, 4\n"
     )
-    assert evaluate(isolated, text).failure is Failure.TIMEOUT
-    assert evaluate(isolated, text.replace("0.7", "0.1")).score == 1.0
+    for seconds, failure in ((2, Failure.TIMEOUT), (20, None)):  # for two cases
+        limits = Limits(seconds=seconds, memory_bytes=256 << 20)
+        problem = dataclasses.replace(double, isolate_cases=True, limits=limits)
+        with EvaluatorPool(problem=problem, workers=1) as pool:
+            assert evaluate(pool, text).failure is failure
 
 
 def test_the_first_failure_ends_the_program(isolated: EvaluatorPool) -> None:

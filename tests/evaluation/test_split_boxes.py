@@ -38,7 +38,7 @@ def pool_of(folder: Path, kind: JudgeKind) -> EvaluatorPool:
     problem = problem_of(
         folder,
         "",
-        seconds=3.0,
+        seconds=10.0,
         memory_bytes=256 * MEBIBYTE,
         kind=kind,
         command=(),
@@ -128,7 +128,7 @@ def test_the_program_reaches_nothing_of_the_judge(attack: Callable[[str], Evalua
         ("os._exit(0)", Failure.ERROR, "lost"),
         ("os.kill(os.getpid(), 11)", Failure.ERROR, "lost"),
         ("return float('inf')", None, ""),
-        ("while True: pass", Failure.TIMEOUT, "longer than the limit of 3 s"),
+        ("while True: pass", Failure.TIMEOUT, "longer than the limit of 10 s"),
         ("x = bytearray(1 << 30)", Failure.ERROR, "MemoryError"),
         ("os.write(4, b'x' * 5000); return 9.0", Failure.ERROR, "lost"),
         ("os.close(4); return 9.0", Failure.ERROR, "lost"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import assert_complete, processes_in, read_events, run, start
+from command import SECONDS, assert_complete, processes_in, read_events, run, start
 from disks import KIB, enlarge, fill, small_disk
 from events import PLAIN
 
@@ -75,7 +75,7 @@ def test_a_full_folder_for_temporary_files_is_named(disk: Path, tmp_path: Path) 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode in (0, 2)
     assert process.returncode == 0 or "TMPDIR" in only_line(said) or "a sandbox" in only_line(said)
 

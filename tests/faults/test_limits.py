@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import start
+from command import SECONDS, start
 from events import PLAIN
 
 ARGUMENTS = (*PLAIN, "budget.candidates=4", "name=run")
@@ -18,7 +18,7 @@ ARGUMENTS = (*PLAIN, "budget.candidates=4", "name=run")
 
 def last_line(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Wait for the end of a run; return its exit code and the last line that it said."""
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=SECONDS)
     assert "Traceback" not in said
     return process.returncode, said.splitlines()[-1]
 

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from command import assert_complete, count_events, run, start, wait_until
+from command import SECONDS, assert_complete, count_events, run, start, wait_until
 from events import PLAIN
 
 from engine.core import UserError
@@ -38,7 +38,7 @@ def test_a_run_waits_for_a_program_that_locks_its_log(tmp_path: Path) -> None:
         time.sleep(8.0)  # longer than SQLite itself waits
         assert process.poll() is None
         other.execute("ROLLBACK")
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, said
     assert "waiting for" in said and "another program has it locked" in said and "is free" in said
     assert_complete(tmp_path / "run", candidates=CANDIDATES)
@@ -53,12 +53,12 @@ def test_ctrl_c_twice_ends_a_run_that_waits_for_a_lock(tmp_path: Path) -> None:
         while "waiting for" not in (line := process.stderr.readline()):
             assert line
         # Two that a starved process hears at once are one request; then there is another one.
-        for patience in (1.5, 20.0, 20.0):
+        for patience in (1.5, 120.0, 120.0):
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=patience)
                 break
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 130 and "Traceback" not in said
     assert count_events(tmp_path / "run") == before
 
@@ -91,7 +91,7 @@ def test_of_two_that_resume_a_run_at_once_one_does(tmp_path: Path) -> None:
         ]
         wait_until(lambda: any(each.poll() is not None for each in both))
         other.execute("ROLLBACK")
-    said = [each.communicate(timeout=120)[1] for each in both]
+    said = [each.communicate(timeout=SECONDS)[1] for each in both]
     codes = [each.returncode for each in both]
     assert sorted(codes) == [0, 2], said
     refused = said[codes.index(2)]

@@ -12,6 +12,7 @@ import termios
 from pathlib import Path
 
 from command import (
+    SECONDS,
     assert_complete,
     count_events,
     processes_in,
@@ -51,7 +52,7 @@ def test_a_terminal_that_is_closed_ends_a_run_in_good_order(tmp_path: Path) -> N
 
     wait_until(is_under_way)
     os.close(ours)  # the kernel sends SIGHUP, and every write fails from now on
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=SECONDS) == 130
     assert read_summary(tmp_path / "run")["ended_by"] is None
     assert processes_in(tmp_path / "scratch") == []
     assert [*(tmp_path / "scratch").iterdir()] == []
@@ -68,7 +69,7 @@ def test_a_reader_that_has_gone_does_not_end_a_run(tmp_path: Path) -> None:
     assert process.stdout.readline().startswith("brood · ")
     process.stdout.close()  # as in ``| head -1``
     said = process.stderr.read()
-    assert process.wait(timeout=120) == 0, said
+    assert process.wait(timeout=SECONDS) == 0, said
     assert said.count("the output can't be written: Broken pipe") == 1
     assert "Traceback" not in said
     assert_complete(tmp_path / "run", candidates=24)
@@ -85,7 +86,7 @@ def test_nohup_outlives_the_hangup_and_a_full_disk_its_output(tmp_path: Path) ->
         )
     in_its_loop(process, tmp_path / "run")
     process.send_signal(signal.SIGHUP)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, said
     assert said.count("the output can't be written: No space left on device") == 1
     assert_complete(tmp_path / "run", candidates=300)

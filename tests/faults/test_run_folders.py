@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import count_events, processes_in, run, start, wait_until
+from command import SECONDS, count_events, processes_in, run, start, wait_until
 from disks import unwritable
 from events import PLAIN
 
@@ -22,7 +22,7 @@ ENDLESS = (*PLAIN, "budget.candidates=100000", "name=run")
 def ended_by(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Wait for a run's end; return its exit code and what it said on standard error."""
     try:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
     assert "Traceback" not in said

@@ -211,7 +211,7 @@ def test_the_shares_of_all_children_add_up_to_the_steps_they_were_in(
     bell = Bell()
     monkeypatch.setattr(llm, "time", SimpleNamespace(perf_counter=perf_counter))
     with Decoder(model=model, timeline=timeline, notify=bell.rung.set) as decoder:
-        for call, lengths in ((1, [5, 2, 3]), (2, [7, 4]), (3, [90])):
+        for call, lengths in ((1, [5, 2, 3]), (2, [7, 4]), (3, [900])):
             decoder.submit(
                 call,
                 iteration=call,

@@ -191,6 +191,13 @@ def weights(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that starts slowly on a loaded machine is no failure."""
+    module = sys.modules["engine.inference.kv_server"]  # the package has a function of that name
+    monkeypatch.setattr(module, "_START_SECONDS", 600.0)
+
+
 def test_a_server_dies_with_a_run_that_is_killed(tmp_path: Path) -> None:
     before = segments()
     folder = tmp_path / "kv"
@@ -199,6 +206,7 @@ def test_a_server_dies_with_a_run_that_is_killed(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from engine.inference import kv_server, kv_transfer\n"
         "from engine.settings import CacheSettings\n"
+        "sys.modules['engine.inference.kv_server']._START_SECONDS = 600.0\n"
         "settings = CacheSettings(kind='lmcache', memory_gb=0.1, disk_gb=1.0,\n"
         "    folder=sys.argv[1], server=None)\n"
         "with kv_server(settings, chunk_tokens=64, on_gpu=False) as server:\n"

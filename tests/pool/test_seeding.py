@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ CANDIDATES = 12
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    return load_problem(DOUBLE)
+    loaded = load_problem(DOUBLE)
+    return replace(loaded, limits=replace(loaded.limits, seconds=10.0))
 
 
 def begun(

@@ -22,7 +22,7 @@ from engine.store import Child, Hint, is_held, read_log
 QUICK: dict[str, Any] = {
     "model": "mutation",
     "evaluation": {"workers": 1},
-    "budget": {"candidates": 100_000, "seconds": 60},
+    "budget": {"candidates": 100_000, "seconds": 600},
     "islands": {"count": 1},
 }
 
@@ -158,7 +158,7 @@ def test_a_run_is_paused_and_goes_on_and_the_pause_does_not_count(tmp_path: Path
         wait_until(lambda: not run.history.pending and stays(lambda: run.history.events))
         assert thread.is_alive() and is_held(run.folder)
         began, before = time.monotonic(), run.history.wall_seconds
-        time.sleep(3.0)
+        time.sleep(6.0)
         leave(run.folder, Request(kind="hint", text="median"))
         wait_until(lambda: len(run.history.hints) == 1)  # taken up though it stands
         paused = time.monotonic() - began
@@ -167,7 +167,7 @@ def test_a_run_is_paused_and_goes_on_and_the_pause_does_not_count(tmp_path: Path
         wait_until(lambda: run.history.events > events + 5)
         passed = time.monotonic() - began
         # The turns between its waits count, and a busy machine makes them long.
-        assert run.history.wall_seconds - before < passed - 0.7 * paused
+        assert run.history.wall_seconds - before < passed - 0.4 * paused
         assert not is_paused(run.folder)
     assert left(run.folder) == [] and not is_held(run.folder)
 

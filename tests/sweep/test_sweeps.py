@@ -35,6 +35,7 @@ MUTATION = (
     "fill=none",
     "evaluation.workers=1",
     "pipeline.overlap=false",
+    "budget.seconds=null",
 )
 
 
