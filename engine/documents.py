@@ -14,9 +14,22 @@ import yaml
 
 MOST_VALUES = 1_000_000
 """Values that a YAML text may stand for, each as often as references repeat it."""
-_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # wheels of PyYAML have it
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _MOST_LEVELS = 5000
 _STUMBLES = (ValueError, LookupError, AttributeError, TypeError, RecursionError, ArithmeticError)
+
+
+def _own(loader: Any) -> Any:
+    """Return a loader that makes dates of dates, whatever else this process imports.
+
+    A library that vLLM imports (lm-format-enforcer) has PyYAML make texts of them, for everybody.
+    """
+    made = {**loader.yaml_constructors, _TIMESTAMP: loader.construct_yaml_timestamp}
+    return type(loader.__name__, (loader,), {"yaml_constructors": made})
+
+
+_SLOW = _own(yaml.SafeLoader)
+_FAST = _own(getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # wheels of PyYAML have it
 
 
 def read_yaml(text: str) -> Any:
@@ -70,7 +83,7 @@ def _loader(text: str) -> Any:
     column of some line.
     """
     levels = text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0)
-    return _FAST if levels < _MOST_LEVELS else yaml.SafeLoader
+    return _FAST if levels < _MOST_LEVELS else _SLOW
 
 
 def _count(value: Any, known: dict[int, int]) -> int:

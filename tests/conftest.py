@@ -13,6 +13,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from engine import config
 from engine.core import INITIAL, Evaluation
+from engine.evaluation import evaluator_cores
+from engine.evaluation import pool as evaluation_pool
 from engine.inference import prepare
 from engine.problem import load_problem
 from engine.store import Session, Verdict, create_run
@@ -26,6 +28,18 @@ hypothesis_settings.load_profile("same")
 # Before a test imports torch, which reads what this sets once: OpenMP threads that spin between two
 # kernels make a step of the model's ten times slower where two processes share two cores.
 prepare(threads=None, kv_cache_gb=1)
+
+OWN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+"""The number of this process among those that run tests."""
+
+
+def own_cores(workers: int) -> list[int]:
+    """Return the cores of evaluators: other ones than a process of tests beside this one takes."""
+    return evaluator_cores(workers + OWN)[OWN:]
+
+
+# Else one core has the evaluators of all processes of tests, and the other ones wait.
+pytest.MonkeyPatch().setattr(evaluation_pool, "evaluator_cores", own_cores)
 
 MODEL = "tests/inference/"
 """Where the tests share one loaded model."""

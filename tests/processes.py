@@ -40,6 +40,14 @@ def command(pid: int) -> bytes:
         return b""
 
 
+def lives(pid: int) -> bool:
+    """Return whether a process has not ended; one that nobody has waited for yet has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it goes before it is read
+        return False
+
+
 def eventually(condition: Callable[[], bool], seconds: float = 600.0) -> bool:
     """Return whether ``condition`` comes true in time."""
     deadline = time.monotonic() + seconds

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -87,6 +89,19 @@ def test_every_reader_says_so_in_a_line(
     with pytest.raises(UserError) as caught:
         read(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("deep", [False, True])  # which another loader reads
+def test_a_date_is_one_whatever_else_the_process_imports(deep: bool) -> None:
+    code = (
+        "import lmformatenforcer.external.jsonschemaobjectutil, yaml\n"
+        "from engine.documents import read_yaml\n"
+        "text = 'a: 2024-01-31'\n"
+        f"given = text + '\\nb: \"' + '[' * 6000 * {deep} + '\"'\n"
+        "print(yaml.safe_load(text)['a'] == '2024-01-31', read_yaml(given)['a'].day)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True 31\n"  # it has PyYAML make a text of it
 
 
 def test_json_nested_too_deeply_is_no_json(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from judges import MEBIBYTE, problem_of
-from processes import children, command, descendants, eventually
+from processes import children, command, descendants, eventually, lives
 from verdicts import evaluate, walls_missing
 
 import engine
@@ -462,7 +462,7 @@ def test_a_box_that_is_killed_while_it_waits_is_replaced(boxes: EvaluatorPool) -
     for each in waiting:
         with suppress(ProcessLookupError):  # the second ends with the first
             os.kill(each, signal.SIGKILL)
-    assert eventually(lambda: not any(map(command, waiting)))
+    assert eventually(lambda: not any(map(lives, waiting)))
     assert evaluate(boxes, START + "end(5.0)").score == 5.0
     assert servers() == [server]
 

@@ -10,8 +10,8 @@ from engine.core import Failure, Problem
 from engine.evaluation import EvaluatorPool
 
 
-def test_a_valid_program_is_measured(pool: EvaluatorPool, quick: Problem) -> None:
-    evaluation = evaluate(pool, quick.initial_program)
+def test_a_valid_program_is_measured(pool: EvaluatorPool, double: Problem) -> None:
+    evaluation = evaluate(pool, double.initial_program)
     assert evaluation.failure is None, evaluation
     assert evaluation.score == 1.0 and evaluation.metrics == {"score": 1.0, "error": 0.0}
     assert evaluation.message == "" and evaluation.artifacts == {}
@@ -65,8 +65,8 @@ def test_a_mistake_is_named(pool: EvaluatorPool, text: str, message: str) -> Non
     assert message in evaluation.message and "\n" not in evaluation.message
 
 
-def test_a_long_program_is_run(pool: EvaluatorPool, quick: Problem) -> None:
-    assert evaluate(pool, quick.initial_program + "#" * (4 << 20)).score == 1.0
+def test_a_long_program_is_run(pool: EvaluatorPool, double: Problem) -> None:
+    assert evaluate(pool, double.initial_program + "#" * (4 << 20)).score == 1.0
 
 
 def test_the_traceback_shows_the_programs_own_lines(pool: EvaluatorPool) -> None:

@@ -73,9 +73,9 @@ def test_a_rehearsal_leaves_no_trace(double: Problem) -> None:
         ),
     ],
 )
-def test_an_initial_program_that_fails_harms_no_other(quick: Problem, initial: str) -> None:
-    problem = dataclasses.replace(quick, initial_program=initial)
+def test_an_initial_program_that_fails_harms_no_other(patient: Problem, initial: str) -> None:
+    problem = dataclasses.replace(patient, initial_program=initial)
     with EvaluatorPool(problem=problem, workers=1) as pool:
         for _ in range(2):
-            evaluation = evaluate(pool, quick.initial_program)
+            evaluation = evaluate(pool, patient.initial_program)
             assert evaluation.score == 1.0, evaluation

@@ -22,9 +22,9 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def files_pool(quick: Problem) -> Iterator[EvaluatorPool]:
+def files_pool(patient: Problem) -> Iterator[EvaluatorPool]:
     problem = dataclasses.replace(
-        quick, entry_point="solve.double", initial_program=bundle_of(FILES)
+        patient, entry_point="solve.double", initial_program=bundle_of(FILES)
     )
     with EvaluatorPool(problem=problem, workers=1) as pool:
         yield pool

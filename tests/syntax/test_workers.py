@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from processes import lives
 
 from engine.syntax import read
 from engine.syntax.workers import SyntaxWorkers, WorkerDied
@@ -67,7 +68,7 @@ def test_a_process_that_is_killed_from_outside_is_replaced() -> None:
 def test_the_processes_end_with_their_owner_and_with_their_owners_death() -> None:
     with SyntaxWorkers(count=1, cores=CORES) as workers:
         process = workers.submit(os.getpid).result()
-    assert not _lives(process)
+    assert not lives(process)
     script = (
         "import os\nfrom engine.syntax.workers import SyntaxWorkers\n"
         "workers = SyntaxWorkers(count=1, cores=os.sched_getaffinity(0))\n"
@@ -76,7 +77,7 @@ def test_the_processes_end_with_their_owner_and_with_their_owners_death() -> Non
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    while _lives(int(done.stdout)):  # a test that hangs has failed
+    while lives(int(done.stdout)):  # a test that hangs has failed
         time.sleep(0.01)
 
 
@@ -100,14 +101,6 @@ def test_ctrl_c_at_a_terminal_does_not_reach_one_that_is_starting() -> None:
 def test_they_use_the_cores_that_they_are_given() -> None:
     with SyntaxWorkers(count=1, cores={min(CORES)}) as workers:
         assert workers.submit(os.sched_getaffinity, 0).result() == {min(CORES)}
-
-
-def _lives(process: int) -> bool:
-    try:
-        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # the latter if it goes before it is read
-        return False
 
 
 def test_idle_ones_run_where_nothing_else_does_and_give_up_at_their_end() -> None:
