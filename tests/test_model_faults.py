@@ -86,12 +86,12 @@ def test_a_run_with_a_call_that_the_engine_fails_on_gives_that_up_and_no_other(
 
 
 def test_a_run_whose_step_hangs_goes_on_by_itself_in_a_new_process(tmp_path: Path) -> None:
-    done = faulty("hang", 12, "model.step_seconds=180", folder=tmp_path)
+    done = faulty("hang", 12, "model.step_seconds=60", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert_whole(tmp_path / "faulty")
     assert read_summary(tmp_path / "faulty")["sessions"] == 2
     said = (
-        "the model is lost: a step of the engine has lasted longer than 180 s (model.step_seconds)"
+        "the model is lost: a step of the engine has lasted longer than 60 s (model.step_seconds)"
     )
     assert said in done.stderr.splitlines()
     assert "going on in a new process" in done.stderr and "Traceback" not in done.stderr
@@ -116,7 +116,7 @@ def test_a_run_that_new_processes_do_not_help_ends_in_a_line_and_can_be_resumed(
 def test_a_sweep_whose_model_is_lost_goes_on_in_another_process(tmp_path: Path) -> None:
     sweep = ["--multirun", "seed=1,2", f"runs={tmp_path}", "name=all"]
     own = ["problem=signal", "fill=none", "islands.count=2", "search.k=4"]
-    own += [f"budget.candidates={CANDIDATES}", "model.step_seconds=180"]
+    own += [f"budget.candidates={CANDIDATES}", "model.step_seconds=60"]
     done = subprocess.run(
         [sys.executable, "-m", "engine.run", *sweep, *own],
         capture_output=True,
@@ -139,7 +139,7 @@ def test_a_worker_whose_model_is_lost_is_replaced(tmp_path: Path) -> None:
     small = ["islands.count=2", "search.k=4", f"budget.candidates={CANDIDATES}"]
     cluster = ["cluster=ray", "cluster.workers=1", "evaluation.workers=1"]
     done = subprocess.run(
-        [sys.executable, "-m", "engine.run", *own, *small, *cluster, "model.step_seconds=180"],
+        [sys.executable, "-m", "engine.run", *own, *small, *cluster, "model.step_seconds=60"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
