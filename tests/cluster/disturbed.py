@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from command import SECONDS
 from hosts import Host
 
 from engine.cluster.places import island_folder
@@ -22,10 +23,6 @@ ARGUMENTS = (
     *("islands.migrate_every=3", "islands.migrants=2", "budget.seconds=null", "search.k=4"),
     *(f"budget.candidates={BUDGET}", "evaluation.workers=1", "cluster=ray", "name=run"),
 )
-
-
-SECONDS = 1200.0
-"""How long a run may take to get on, or to its end, on a machine that has other work."""
 
 
 def begun(*arguments: str, on: Host | None = None) -> subprocess.Popen[str]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command import SECONDS
 from disturbed import begun, workers
 
 from engine.cluster.learning.shared_update import shared_updates_of
@@ -26,7 +27,6 @@ ARGUMENTS = (
     *(f"islands.count={ISLANDS}", f"cluster.workers={ISLANDS}", "evaluation.workers=1"),
     *("budget.seconds=null", "budget.candidates=100000"),  # the test ends it
 )
-SECONDS = 1800.0
 
 
 def events(folder: Path, number: int) -> list[Event]:

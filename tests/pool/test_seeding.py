@@ -6,7 +6,6 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,7 @@ CANDIDATES = 12
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    loaded = load_problem(DOUBLE)
-    return replace(loaded, limits=replace(loaded.limits, seconds=10.0))
+    return load_problem(DOUBLE)
 
 
 def begun(
