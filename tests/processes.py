@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
 def children(pid: int) -> list[int]:
     """Return the processes that ``pid`` started, dead ones that nobody waited for among them."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            found += map(int, (task / "children").read_text().split())
-        except OSError:  # it has just ended
-            continue
+    with suppress(OSError):  # it has just ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):  # so has this thread
+                found += map(int, (task / "children").read_text().split())
     return sorted(found)
 
 
 def descendants(pid: int) -> list[int]:
     """Return all processes below ``pid``."""
     return [each for child in children(pid) for each in (child, *descendants(child))]
+
+
+def below(folder: Path) -> list[Path]:
+    """Return all paths below ``folder``, where some may be removed meanwhile."""
+    return [Path(at, each) for at, *names in os.walk(folder) for each in (*names[0], *names[1])]
 
 
 def entries(folder: str) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from processes import descendants, entries, eventually
+from processes import below, descendants, entries, eventually
 from verdicts import evaluate
 
 from engine.core import Evaluation, Failure
@@ -109,7 +109,7 @@ class Traces:
     @classmethod
     def now(cls, zygote: int, folders: Sequence[Path], mark: str) -> Traces:
         """Look below the zygote, in ``folders``, and elsewhere for files with ``mark``."""
-        files = [path for folder in folders for path in folder.rglob("*")]
+        files = [path for folder in folders for path in below(folder)]
         for each in (Path("/tmp"), Path("/dev/shm"), Path.home(), Path.cwd()):
             files += each.glob(f"{mark}*")
         return cls(
