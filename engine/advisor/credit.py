@@ -1,7 +1,7 @@
 """What a chain's reward is credited to: the advisor's answers, and not the program.
 
 **Credit.** A chain's two or three answers lead to one program, which has one reward. All tokens of
-all of them get the child's advantage, as all tokens of a plain answer do (section 3.2, Eq. 6: a
+all of them get the child's advantage, as all tokens of a plain answer do (section 3.3, Eq. 6: a
 score for each response, broadcast to its tokens). No answer is judged by itself: that an idea was
 called new, and not what it was, is worth what came of it. A chain that ended at an answer of no use
 has the answers up to there, and the reward of a child without a program. What the implementer wrote

@@ -2,9 +2,9 @@
 
 ShinkaEvolve's rule (arXiv:2509.19349, "code novelty rejection-sampling"), without the language
 model that it asks in the second place: a new program is rejected when its largest cosine similarity
-with the programs of its island is over a threshold, 0.99 in its code. The threshold belongs to a
-kind of vectors: n-grams of syntax (``engine.embedding``) lie further apart than the vectors of a
-language model.
+with the programs of its island is over a threshold (0.95 in the paper, 0.99 in its code). The
+threshold belongs to a kind of vectors: n-grams of syntax (``engine.embedding``) lie further apart
+than the vectors of a language model.
 """
 
 from collections.abc import Callable, Sequence

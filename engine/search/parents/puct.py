@@ -1,18 +1,17 @@
 """PUCT: TTT-Discover's reuse of states.
 
-Source: Yuksekgonul et al., "Learning to discover at test time", 2026, section 3.2, and its code.
-The parent is the candidate s with the largest
+Source: Yuksekgonul et al., "Learning to discover at test time", 2026, sections 3.2 and A.2, and its
+code. The parent is the candidate s with the largest
 
-    Q(s) + c (Rmax - Rmin) P(s) sqrt(1 + T / G) / (1 + n(s) / G),
+    Q(s) + c (Rmax - Rmin) P(s) sqrt(1 + T) / (1 + n(s)),
 
 with Q(s) the best score among its children, or its own as long as no child has one; Rmax and Rmin
 the best and the worst score of a candidate that the island did not begin with, or of all as long
 as there is no other, as its code has it: an initial program far below the rest would make the
 bonus outweigh Q. The initial ones and children that are no candidates may lie outside of the range.
-P(s) is linear in the rank, P = (N - rank) / sum with rank = 0 for the best of N; G the children of
-a call; T all children, and n(s) those of s and its descendants. T / G and n / G are numbers of
-calls. Here calls are counted, so that G may change from call to call; calls whose children all
-failed count too.
+P(s) is linear in the rank, P = (N - rank) / sum with rank = 0 for the best of N. T counts all
+expansions, n(s) those of s and its descendants. An expansion is a call, however many children it
+has; calls whose children all failed count too. (Its code counts rollouts.)
 
 Q is taken from Rmin, and the formula divided by Rmax - Rmin, which changes no choice, so that a
 range that is no finite number does no harm. Where all candidates' scores are equal it is taken to

@@ -1,8 +1,9 @@
 """Shinka: good scores and few children, as ShinkaEvolve weighs parents.
 
 Source: Lange, Imajuku and Cetin, "ShinkaEvolve: towards open-ended and sample-efficient program
-evolution", 2025, section 3.1, and its code. With m the median of the scores, MAD the median of
-|score_i - m| of an archive of the best programs, and n_i the number of children of candidate i,
+evolution", 2025, section 3.1; the division by MAD and lambda are its code's. With m the median of
+the scores, MAD the median of |score_i - m| of an archive of the best programs, and n_i the number
+of children of candidate i,
 
     w_i = sigmoid(lambda (score_i - m) / max(MAD, 1e-6)) / (1 + n_i),     lambda = 10,
 
