@@ -220,6 +220,8 @@ def told_cascade(
     """Return a cascade over ``pool`` that knows everything that is recorded."""
     cascade = new_cascade(settings, problem, pool)
     for verdict in history.verdicts.values():
+        if verdict.candidate in history.migrants:  # judged elsewhere: this one never heard of it
+            continue
         child = history.children.get(verdict.candidate)
         iteration = -1 if child is None else child.iteration
         cascade.tell(verdict.candidate, verdict.evaluation, iteration=iteration)

@@ -28,6 +28,7 @@ from engine.store import Child, Event, Hint, Verdict
 from engine.timeline import Activity, Timeline
 
 _PATIENCE = 0.2  # seconds after which the loop looks at the clock though nothing was reported
+_MOMENT = 2e-3  # seconds that fills have in a turn where something of a child has come in
 
 
 @dataclass(kw_only=True)
@@ -104,19 +105,20 @@ class Loop:
             self._parse(request, response)
         for event in self.calls.requests.news():
             self.record(event)
+        goes_on = False
         if stopped := self.stopped():
             self.calls.abandon()
         elif self.allowance.is_spent:
             self.calls.wind_up()
         elif not self.steering.is_paused:
+            goes_on = True
             self.calls.requests.ask()
             self.calls.ask(candidates=self.evaluator.in_flight + len(self.admitted))
-            self._fill()
         self.commit()
         self._evaluate()
         self.calls.send()
-        if self.filler is not None:
-            self.filler.send()
+        if goes_on and self.filler is not None:
+            self._fill(self.filler)
         self.watch.look(candidates=self.evaluator.in_flight)
         is_cut_short = not self.drains and (stopped or self.allowance.is_late)
         is_open = (
@@ -135,14 +137,22 @@ class Loop:
         self.allowance.leave_out(seconds)
         self.steering.leave_out(seconds)
 
-    def _fill(self) -> None:
-        """Record what became of the last fills, and those that are to be evaluated next."""
-        if self.filler is None:
-            return
-        for name, evaluation in self.filler.completed():
+    def _fill(self, filler: Filler) -> None:
+        """Record what became of the last fills, and have more evaluated.
+
+        There may be hundreds of them, so what there is no time for is left for the next turn.
+        """
+        until = time.monotonic() + _MOMENT
+        for name, evaluation in filler.completed():
             self._tell(name, evaluation)
-        for fill in self.filler.made():
+            if self.bell.is_set() and time.monotonic() > until:
+                break
+        for fill in filler.made():
             self.record(fill)
+            if self.bell.is_set() and time.monotonic() > until:
+                break
+        self.commit()
+        filler.send()
 
     def _parse(self, request: Request, response: Response) -> None:
         """Record a response's children, and keep those that are worth an evaluation."""

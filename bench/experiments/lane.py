@@ -7,7 +7,6 @@ whose folder is there was cut off, and is made anew.
 """
 
 import ctypes
-import gc
 import json
 import logging
 import os
@@ -43,8 +42,6 @@ def main(out: Path, pipe: int) -> None:
             except UserError as error:
                 answer = {**job.key, "error": str(error)}
             os.write(pipe, (json.dumps(answer, allow_nan=False) + "\n").encode())
-            gc.unfreeze()  # what the run froze is garbage now
-            gc.collect()
 
 
 def made(job: Job, *, out: Path, model: SharedModel) -> Result:

@@ -8,7 +8,6 @@ The command line, the benchmarks and the tests all begin here. Does not cover th
 written at the end (``engine.run``).
 """
 
-import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,6 @@ from engine.advisor import key_of
 from engine.api.events import Evolution, Tell
 from engine.api.keywords import arguments_of, problem_arguments
 from engine.api.recorder import Recorder
-from engine.api.replaying import collections_put_off
 from engine.assembly import filler_of, learner_of, loop_of, training
 from engine.beginning import (
     archive_features,
@@ -34,6 +32,7 @@ from engine.beginning import (
     told_cascade,
 )
 from engine.budget import Account
+from engine.collector import collections_put_off, left_alone
 from engine.core import Problem, UserError
 from engine.inference import Model
 from engine.loop import Loop
@@ -317,28 +316,29 @@ class Run:
                     recorder.record(begun_session(session, self.problem))
                     self.log.commit()
                 operators = parts.operators(settings)
-                gc.collect()
-                gc.freeze()  # a model leaves millions of objects: no collection is to walk them
-                yield loop_of(
-                    settings=settings,
-                    restored=restored,
-                    record=recorder.record,
-                    commit=recorder.commit,
-                    operators=operators,
-                    model=parts.model,
-                    decoder=decoder,
-                    syntax=parts.syntax,
-                    evaluator=told_cascade(settings, self.problem, self.history, parts.evaluators),
-                    stopped=lambda: stopped() or self.steering.is_stopped,
-                    timeline=timeline,
-                    bell=bell,
-                    steering=self.steering,
-                    filler=filler_of(
-                        settings, parts=parts, state=restored.state, operators=operators
-                    ),
-                    drains=drains,
-                    calls=calls,
-                )
+                with left_alone():
+                    yield loop_of(
+                        settings=settings,
+                        restored=restored,
+                        record=recorder.record,
+                        commit=recorder.commit,
+                        operators=operators,
+                        model=parts.model,
+                        decoder=decoder,
+                        syntax=parts.syntax,
+                        evaluator=told_cascade(
+                            settings, self.problem, self.history, parts.evaluators
+                        ),
+                        stopped=lambda: stopped() or self.steering.is_stopped,
+                        timeline=timeline,
+                        bell=bell,
+                        steering=self.steering,
+                        filler=filler_of(
+                            settings, parts=parts, state=restored.state, operators=operators
+                        ),
+                        drains=drains,
+                        calls=calls,
+                    )
         self.steering.end()
 
     def _all_recorded(self) -> list[Recorded]:

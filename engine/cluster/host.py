@@ -19,7 +19,9 @@ from engine.cluster.learning.island_learner import IslandLearner, WorkerLearning
 from engine.cluster.outposts.spread import SpreadEvaluators
 from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
+from engine.collector import leave_alone
 from engine.core import Event, Problem, Sent, UserError
+from engine.evaluation import EvaluatorsLost
 from engine.inference import Model
 from engine.learning import MakeGroup
 from engine.loop import Loop
@@ -142,15 +144,22 @@ class Host:
 
         Returns:
             The islands that can't go on here, each with the reason.
+
+        Raises:
+            EvaluatorsLost: none could.
         """
         lost = {}
         for number, island in [*self.islands.items()]:
             try:
                 if not island.loop.turn():
                     self.remove(number, is_over=not self._is_stopped(island))
+            except EvaluatorsLost:
+                raise
             except UserError as error:
                 lost[number] = str(error)
-                self.remove(number)
+                # Its log goes on where it ended on disk, whatever this process made of it since.
+                if number in self.islands:
+                    self._close(self.islands.pop(number))
         return lost
 
     def remove(self, number: int, *, is_over: bool = False) -> None:
@@ -162,9 +171,16 @@ class Host:
                 up without anything having happened since.
         """
         island = self.islands.pop(number)
-        with island.resources:
+        try:
             if is_over or island.run.is_over:
                 self._end(number, island.run)
+        finally:
+            self._close(island)
+
+    def _close(self, island: Island) -> None:
+        island.resources.close()
+        if self.islands:  # the others' model is not to be walked by collections
+            leave_alone()
 
     def _is_stopped(self, island: Island) -> bool:
         """Whether somebody asked for an end, of all islands or of this one."""

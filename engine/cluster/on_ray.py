@@ -28,12 +28,6 @@ CPUS = 0.001
 """Of a process, to Ray: next to none, because a machine's workers share its cores out themselves
 (`Worker.start`), but not none, because Ray spreads only what needs something over the machines."""
 _MOST_CALLERS = 64  # of a prefiller, at once
-_GONE = (
-    exceptions.ActorUnschedulableError,  # on a machine that is gone
-    exceptions.GetTimeoutError,
-    exceptions.RayActorError,
-    exceptions.RaySystemError,
-)
 
 
 class WorkerLost(Exception):
@@ -216,7 +210,7 @@ def got(answer: Any, *, seconds: float | None, lost: type[Exception]) -> Any:
         if isinstance(cause, UserError):
             raise cause from None
         raise lost(f"{type(cause).__name__}: {cause}".partition("\n")[0]) from error
-    except _GONE as error:
+    except exceptions.RayError as error:  # it, or its machine with what it answered, is gone
         raise lost(str(error).partition("\n")[0]) from error
 
 

@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from engine.parts import read_problem
 from engine.report.summary import learned
 from engine.settings import RunSettings
 from engine.store import RunHistory, check_server, is_run, locked, read_event, read_log, replay
+from engine.store.fills import FillTally
 from engine.terminal import INTERRUPTED
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -205,7 +206,17 @@ def summarised(histories: Mapping[int, RunHistory], problem: Problem) -> dict[st
         for number, each in histories.items()
     ]
     scores = {n: each.best_score for n, each in histories.items() if each.best_score is not None}
-    best = min(scores, key=lambda number: problem.direction.key(scores[number]))
+    best = min(
+        scores,
+        key=lambda number: (
+            problem.direction.key(scores[number]),
+            islands[number]["best_candidate"] in histories[number].migrants,  # where it was made
+        ),
+    )
+    filled: dict[str, FillTally] = {}
+    for each in histories.values():
+        for maker, tally in each.filled.items():
+            filled.setdefault(maker, FillTally()).add(tally, direction=problem.direction)
     totals = ("candidates", "valid", "children", "generated_tokens", "prompt_tokens")
     return {
         "problem": problem.name,
@@ -213,6 +224,8 @@ def summarised(histories: Mapping[int, RunHistory], problem: Problem) -> dict[st
         "best_island": best,
         "best_candidate": islands[best]["best_candidate"],
         "best_score": islands[best]["best_score"],
+        "best_made_by": histories[best].made_by(str(islands[best]["best_candidate"])),
         **{name: sum(int(each[name] or 0) for each in islands) for name in totals},
+        "fills": {maker: asdict(tally) for maker, tally in filled.items()},
         "islands": islands,
     }

@@ -188,10 +188,10 @@ class SharedEvaluators:
             for key, evaluation in self.pool.completed(timeout=wait):
                 if self._known is not None:
                     self._known.put(key, evaluation)
-                for place, (owner, own) in enumerate(self._asked.pop(key)):
+                for owner, own in self._asked.pop(key):
                     if owner in self._boxes:  # else it has gone
-                        shared = replace(evaluation, seconds=0.0) if place else evaluation
-                        self._boxes[owner].append((own, shared))
+                        self._boxes[owner].append((own, evaluation))
+                        evaluation = replace(evaluation, seconds=0.0)  # they are one island's
             if self._boxes[name] or timeout is not None:
                 found, self._boxes[name] = self._boxes[name], []
                 return found

@@ -23,7 +23,7 @@ where.
 
 from engine.evaluation.cascade import Cascade, StagePool
 from engine.evaluation.cores import evaluator_cores, model_cores
-from engine.evaluation.evaluators import Evaluators
+from engine.evaluation.evaluators import Evaluators, EvaluatorsLost
 from engine.evaluation.judge_pool import JudgePool, open_pool
 from engine.evaluation.pool import EvaluatorPool
 from engine.evaluation.rehearsal import rehearsed

@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.core import Evaluation
+from engine.core import Evaluation, UserError
 from engine.timeline import Timeline
+
+
+class EvaluatorsLost(UserError):
+    """Programs get no verdict any more, and won't in this process."""
 
 
 class Evaluators(Protocol):
@@ -20,7 +24,11 @@ class Evaluators(Protocol):
         """Queue a program; its verdict comes from `completed` under ``candidate_id``."""
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
-        """Return all verdicts since the last call; wait up to ``timeout`` s for the first."""
+        """Return all verdicts since the last call; wait up to ``timeout`` s for the first.
+
+        Raises:
+            EvaluatorsLost: one was lost and none can be started in its place.
+        """
 
     def announce_to(self, notify: Callable[[], object]) -> None:
         """Have ``notify`` called, in another thread, whenever `completed` has a new verdict."""

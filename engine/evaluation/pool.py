@@ -23,6 +23,7 @@ from engine.evaluation._native import Workers
 from engine.evaluation.contract import check_contract
 from engine.evaluation.cores import evaluator_cores
 from engine.evaluation.descriptors import allow_descriptors
+from engine.evaluation.evaluators import EvaluatorsLost
 from engine.evaluation.lane import Lane
 from engine.evaluation.server import NotStarted
 from engine.evaluation.verdict import groups
@@ -224,14 +225,16 @@ class EvaluatorPool:
         at once when nothing is in flight, or when the pool is closed.
 
         Raises:
-            UserError: an evaluator was lost and none can be started in its place, so that a program
+            EvaluatorsLost: one was lost and none can be started in its place, so that a program
                 gets no verdict. The verdicts that are in come first.
         """
         with self._change:
             self._change.wait_for(self._has_news, timeout)
             finished, self._finished = self._finished, []
             if self._failure and not finished:
-                raise UserError(f"{self._failure}; mend that, and start again or resume the run")
+                raise EvaluatorsLost(
+                    f"{self._failure}; mend that, and start again or resume the run"
+                )
             return finished
 
     def _has_news(self) -> bool:

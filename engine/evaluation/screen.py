@@ -47,6 +47,8 @@ class Screen:
     settings: CascadeSettings
     seed: int
     _records: list[_Record] = field(default_factory=list, init=False)
+    _pairs: list[_Record] = field(default_factory=list, init=False)  # fully evaluated ones
+    _audits: list[_Record] = field(default_factory=list, init=False)  # audited ones of those
     _known: set[str] = field(default_factory=set, init=False)
     _checked: float = field(default=-math.inf, init=False)
     _off: SwitchedOff | None = field(default=None, init=False)
@@ -66,7 +68,12 @@ class Screen:
         if candidate in self._known:
             return
         self._known.add(candidate)
-        bisect.insort(self._records, _Record(iteration, candidate, proxy, full, audited))
+        record = _Record(iteration, candidate, proxy, full, audited)
+        bisect.insort(self._records, record)
+        if full is not None:
+            bisect.insort(self._pairs, record)
+            if audited:
+                bisect.insort(self._audits, record)
 
     def threshold(self, iteration: int) -> float | None:
         """Return the worst proxy score with which a candidate of ``iteration`` goes on.
@@ -75,7 +82,9 @@ class Screen:
         scores, the ceil(keep n)-th best. None (all go on) while n is below `FEWEST_SCORES`. Where
         all are to be kept nobody comes here.
         """
-        scores = [record.proxy for record in self._before(iteration)[-self.settings.window :]]
+        end = _before(self._records, iteration)
+        first = max(0, end - self.settings.window)
+        scores = [record.proxy for record in self._records[first:end]]
         if len(scores) < FEWEST_SCORES:
             return None
         scores.sort(reverse=self.direction is Direction.MAXIMISE)
@@ -94,7 +103,7 @@ class Screen:
         """
         if self._off is None and iteration > self._checked:
             for end in self._looks(iteration):
-                if end > self._checked and self._off is None:
+                if self._off is None:
                     self._off = self._judged(end)
             self._checked = iteration
         off = self._off
@@ -127,12 +136,12 @@ class Screen:
         half of them within 350 candidates and nine in ten within 600; 40 with 0.3, which is no
         mistake either way; 1 with 0.4; none with 0.5.
         """
-        pairs = self._pairs(iteration)
-        audits = [place for place, record in enumerate(pairs) if record.audited]
-        if len(audits) < FEWEST_AUDITS:
+        end, audits = _before(self._pairs, iteration), _before(self._audits, iteration)
+        if audits < FEWEST_AUDITS:
             return None
-        start = min(len(pairs) - WINDOWS * self.settings.window, audits[-FEWEST_AUDITS])
-        pairs = pairs[max(0, start) :]
+        audit = bisect.bisect_left(self._pairs, self._audits[audits - FEWEST_AUDITS])
+        start = min(end - WINDOWS * self.settings.window, audit)
+        pairs = self._pairs[max(0, start) : end]
         weights = [1 / self.settings.audit if record.audited else 1.0 for record in pairs]
         correlation = rank_correlation(
             [record.proxy for record in pairs],
@@ -153,16 +162,21 @@ class Screen:
         )
 
     def _looks(self, iteration: int) -> list[int]:
-        """Return the iterations up to this one before which another ``window`` pairs are full."""
-        completing = self._pairs(iteration)[self.settings.window - 1 :: self.settings.window]
+        """Return the iterations up to this one before which another ``window`` pairs are full.
+
+        Those that were checked before are left out.
+        """
+        window = self.settings.window
+        full = _before(self._pairs, self._checked) // window
+        completing = self._pairs[full * window : _before(self._pairs, iteration)][
+            window - 1 :: window
+        ]
         return sorted({record.iteration + 1 for record in completing})
 
-    def _pairs(self, iteration: int) -> list[_Record]:
-        return [record for record in self._before(iteration) if record.full is not None]
 
-    def _before(self, iteration: int) -> list[_Record]:
-        end = bisect.bisect_left(self._records, iteration, key=lambda record: record.iteration)
-        return self._records[:end]
+def _before(records: Sequence[_Record], iteration: float) -> int:
+    """Return how many of the records are of earlier iterations."""
+    return bisect.bisect_left(records, iteration, key=lambda record: record.iteration)
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> float | None:

@@ -1,7 +1,8 @@
 """The filler: keeps idle evaluators busy, and the loop informed.
 
-The loop records what `made` yields, calls `send` once that is on disk, and records the verdicts
-that `completed` returns. Nothing of that waits.
+The loop records the verdicts that `completed` yields and the fills that `made` yields, and calls
+`send` once these are on disk. Nothing of that waits, and the loop may leave off behind each: what
+was not yielded comes the next time.
 """
 
 import logging
@@ -96,6 +97,7 @@ class Filler:
         self._known: list[tuple[Idea, Program]] = []
         self._copies: list[tuple[Idea, str]] = []  # and the ids of the programs that they repeat
         self._looks: dict[str, Idea] = {}
+        self._arrived: deque[tuple[str, Evaluation]] = deque()
         self._taken_at = time.monotonic()
 
     def made(self) -> Iterator[Fill]:
@@ -139,21 +141,26 @@ class Filler:
             candidate_id=name, program=program.text, order=math.floor(1e3 * spent)
         )
 
-    def completed(self) -> list[tuple[str, Evaluation]]:
-        """Return the verdicts on fills that are in."""
-        verdicts = []
-        were_out = len(self._out)
-        for name, evaluation in self._evaluators.completed(timeout=0):
+    def completed(self) -> Iterator[tuple[str, Evaluation]]:
+        """Yield the verdicts on fills that are in; record each before the next."""
+        were_running = self._running
+        self._arrived += self._evaluators.completed(timeout=0)
+        before, self._taken_at = self._taken_at, time.monotonic()
+        is_idle = self._running < self._workers
+        if were_running and is_idle and self._taken_at - before < _OFTEN:
+            self._ahead = min(2 * self._ahead, self._most_ahead)
+        while self._arrived:
+            name, evaluation = self._arrived.popleft()
             idea = self._looks.pop(name, None)
             about = self._out.pop(name) if idea is None else idea
             self._makers[about.maker].tell(about.parent, about.sample, evaluation.score)
             if idea is None:
-                verdicts.append((name, evaluation))
-        before, self._taken_at = self._taken_at, time.monotonic()
-        is_idle = len(self._out) + len(self._looks) < self._workers
-        if were_out and is_idle and self._taken_at - before < _OFTEN:
-            self._ahead = min(2 * self._ahead, self._most_ahead)
-        return verdicts
+                yield name, evaluation
+
+    @property
+    def _running(self) -> int:
+        """How many programs the evaluators have not returned."""
+        return len(self._out) + len(self._looks) - len(self._arrived)
 
     def _program_of(self, idea: Idea, future: Future[Program | None]) -> Program | None:
         """Return what an idea came to; None if it is nothing."""

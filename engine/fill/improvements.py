@@ -22,7 +22,6 @@ from engine.syntax import read
 IMPROVEMENT = "improvement"
 _LOOK = -1  # the sample that asks for a solution whose score is known
 _CYCLE = 10  # hops in which the intensity falls from 1 to a tenth
-_MOST_NUMBERS = 2000  # of a solution that is written into a program
 
 
 class Improvements:
@@ -105,7 +104,8 @@ class Improvements:
         found = None if score is None else self._solutions.of(score)
         if sample == _LOOK:
             hops.is_looking = False
-            hops.begin_at(found)
+            if hops.solution is None:  # else a hop of before a resume has found a better one
+                hops.begin_at(found)
             return
         if hops.keep(hops.out.pop(sample), score):
             hops.begin_at(found)
@@ -199,8 +199,8 @@ class _Hops:
         return True
 
     def begin_at(self, solution: Sequence[Array] | None) -> None:
-        """Hop from a solution; from none, or one of too many numbers, not at all."""
-        if solution is None or sum(each.size for each in solution) > _MOST_NUMBERS:
+        """Hop from a solution; from none, not at all."""
+        if solution is None:
             self.asked = self._most
         else:
             self.solution = solution

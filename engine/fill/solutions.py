@@ -11,6 +11,9 @@ from dataclasses import replace
 
 from engine.core import Array, Improvement, Outputs, Problem, Score
 
+_MOST_NUMBERS = 2000
+"""Of a solution that is kept; a program that goes on with it holds all of them."""
+
 
 class Solutions:
     """Keeps the last solutions; any thread may use it."""
@@ -29,20 +32,26 @@ class Solutions:
         return replace(problem, stages=(*problem.stages[:-1], stage))
 
     def of(self, score: float) -> tuple[Array, ...] | None:
-        """Return a solution with exactly this score; None if none of the last ones has it."""
+        """Return a solution with exactly this score.
+
+        None if none of the last ones has it, or it is of too many numbers to be written down.
+        """
         with self._lock:
             return self._kept.get(score)
 
     def _keeping(self, score: Score) -> Score:
         def keeping(outputs: Sequence[Outputs]) -> Mapping[str, float]:
             metrics = score(outputs)
-            solution = tuple(outputs[0][name].copy() for name in self._names)
-            with self._lock:
-                found = float(metrics["score"])
-                self._kept[found] = solution
-                self._kept.move_to_end(found)
-                if len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
+            solution = [outputs[0][name] for name in self._names]
+            if "score" in metrics and sum(each.size for each in solution) <= _MOST_NUMBERS:
+                self._keep(float(metrics["score"]), tuple(each.copy() for each in solution))
             return metrics
 
         return keeping
+
+    def _keep(self, score: float, solution: tuple[Array, ...]) -> None:
+        with self._lock:
+            self._kept[score] = solution
+            self._kept.move_to_end(score)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)

@@ -53,7 +53,7 @@ class Load:
         waiting: those of them that vLLM has no room for.
         kv_usage: share of the KV cache's blocks that running requests hold, from 0 to 1.
         candidates: at the evaluators.
-        verdicts: that came in since the last moment.
+        verdicts: on children that came in since the last moment.
         call_seconds: how long the last call took, from its sending to its last child; None before
             the first one.
         memory_usage: share of the machine's memory that is not available, from 0 to 1.
@@ -164,11 +164,11 @@ class LoadWatch:
     history: RunHistory
 
     def __post_init__(self) -> None:
-        self._looked, self._verdicts = time.monotonic(), len(self.history.verdicts)
+        self._looked, self._evaluated = time.monotonic(), self.history.evaluated
 
     def look(self, *, candidates: int) -> None:
         """Observe the load, with so many ``candidates`` at the evaluators, if it is time."""
-        now, verdicts = time.monotonic(), len(self.history.verdicts)
+        now, evaluated = time.monotonic(), self.history.evaluated
         if now - self._looked < _BETWEEN_LOADS:
             return
         engine = self.load()
@@ -179,12 +179,12 @@ class LoadWatch:
                 waiting=engine.waiting,
                 kv_usage=engine.kv_usage,
                 candidates=candidates,
-                verdicts=verdicts - self._verdicts,
+                verdicts=evaluated - self._evaluated,  # fills have evaluators of their own
                 call_seconds=self.requests.seconds,
                 memory_usage=memory_usage(),
             )
         )
-        self._looked, self._verdicts = now, verdicts
+        self._looked, self._evaluated = now, evaluated
 
 
 def memory_usage() -> float:

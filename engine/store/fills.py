@@ -40,3 +40,13 @@ class FillTally:
         self.better += parent is not None and direction.better(score, than=parent)
         if best is None or direction.better(score, than=best):
             self.best_score = score
+
+    def add(self, other: "FillTally", *, direction: Direction) -> None:
+        """Take in what another one was folded from."""
+        self.judged += other.judged
+        self.valid += other.valid
+        self.better += other.better
+        self.seconds += other.seconds
+        score, best = other.best_score, self.best_score
+        if score is not None and (best is None or direction.better(score, than=best)):
+            self.best_score = score

@@ -5,7 +5,6 @@ process, and so does a model that is lost; the sweep goes on with another one.
 """
 
 import ctypes
-import gc
 import os
 import signal
 import sys
@@ -43,8 +42,6 @@ def main(arguments: Sequence[str]) -> int:
                 os.write(int(results), f"{code}\n".encode())
                 if code == INTERRUPTED:
                     break
-                gc.unfreeze()  # what the run froze is garbage now
-                gc.collect()
     except KeyboardInterrupt:  # between two runs, or for the second time
         return INTERRUPTED
     if code == MODEL_LOST:

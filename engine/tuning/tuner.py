@@ -31,6 +31,7 @@ whose parts only just fit, most others fail, and failures alone say nothing of t
 _SMALLEST_SIGMA = 1e-4
 _REACH = 40.0  # of a coordinate, either way; floats overflow no earlier than that
 _FAR = 1e3  # how much larger or smaller than its size a whole number may become
+_LARGE = 1e12  # no whole number that is tuned has a larger unit; a float may
 _WORST = 1e300  # of what CMA-ES is told; infinities have no mean
 
 
@@ -81,7 +82,8 @@ class Tuner:
             raise ValueError("the program has no constant to tune")
         units = np.array([_unit(each.value) for each in self.constants])
         is_whole = np.array([isinstance(each.value, int) for each in self.constants])
-        reach = np.where(is_whole, np.round(_FAR * units) / units, _REACH)
+        whole = np.minimum(units, _LARGE)
+        reach = np.where(is_whole, np.round(_FAR * whole) / whole, _REACH)
         self._units = units
         self._steps = np.where(is_whole, 1.0 / units, 0.0)
         self._bounds = np.stack([-reach, reach], axis=1)

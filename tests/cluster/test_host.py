@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import SECONDS
+from processes import zygotes
 from servers import Server
 
 from engine import config
 from engine.cluster import islands
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import check_cluster, found, island_settings
+from engine.cluster.known import Known
 from engine.cluster.places import island_folder
+from engine.cluster.sharing import SharedEvaluators
 from engine.cluster.worker import Worker, WorkerReport
-from engine.core import Child, Migrant, Sent, UserError, Verdict
+from engine.core import Child, Evaluation, Migrant, Sent, UserError, Verdict
+from engine.evaluation import EvaluatorsLost, lane
 from engine.parts import open_parts, read_problem
 from engine.settings import RunSettings
 from engine.store import EventLog, read_log
@@ -243,6 +250,85 @@ def test_an_island_is_in_one_place_at_a_time(tmp_path: Path) -> None:
         here.add(0)
         with hosted(settings, folder) as there:
             add(there)
+
+
+def test_an_island_whose_log_cannot_be_written_is_lost_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of("islands.migrate_every=0", "budget.candidates=12")
+    folder = founded(tmp_path / "run", settings)
+    write, full = EventLog.commit, list[EventLog]()
+
+    def commit(log: EventLog) -> None:
+        if log in full and log._open:
+            log._open = []
+            raise UserError("the disk is full")
+        write(log)
+
+    monkeypatch.setattr(EventLog, "commit", commit)
+    lost = dict[int, str]()
+    with hosted(settings, folder) as host:
+        for number in range(ISLANDS):
+            host.add(number)
+        full.append(host.islands[0].run.log)
+        while host.islands:
+            lost |= host.turn()
+            host.wait()
+        assert lost == {0: "the disk is full"} and host.over == {1, 2}
+        full.clear()
+        host.add(0)
+        host.run()
+        assert host.over == {0, 1, 2}
+    assert [evaluated(folder, number) for number in range(ISLANDS)] == [4, 4, 4]
+
+
+def test_a_worker_whose_evaluators_are_lost_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each island that is lost there would be offered to it again, as it has none."""
+    settings = settings_of()
+    folder = founded(tmp_path / "run", settings)
+    monkeypatch.setattr(lane, "_PAUSES", (0.01,))
+    with hosted(settings, folder) as host:
+        host.add(0)
+        host.turn()
+        monkeypatch.setattr(sys, "executable", "/no/such/python")
+        for zygote in zygotes(os.getpid()):
+            os.kill(zygote, signal.SIGKILL)
+        with pytest.raises(EvaluatorsLost, match=r"a sandbox did not start: .*/no/such/python"):
+            host.run()
+
+
+def test_what_an_island_had_is_freed_when_it_goes(tmp_path: Path) -> None:
+    settings = settings_of()
+    folder = founded(tmp_path / "run", settings)
+    with hosted(settings, folder) as host:
+        for number in (0, 1):
+            host.add(number)
+        search = weakref.ref(host.islands[0].loop.state.search)
+        host.remove(0)
+        gc.collect()
+        assert search() is None
+        host.add(0)
+
+
+def test_the_seconds_of_a_program_go_to_an_island_that_is_there() -> None:
+    class Pool:
+        def submit(self, *, candidate_id: str, **rest: object) -> None:
+            self.key = candidate_id
+
+        def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
+            return [(self.key, Evaluation(score=1.0, failure=None, seconds=3.0))]
+
+    pool: Any = Pool()
+    shared = SharedEvaluators(pool, known=Known(None))
+    with shared.client() as first:
+        first.submit(candidate_id="0.0", program="same")
+    with shared.client() as second, shared.client() as third:
+        for each in (second, third):
+            each.submit(candidate_id="5.0", program="same")
+        found = [each.completed(timeout=0)[0][1].seconds for each in (second, third)]
+    assert found == [3.0, 0.0]
 
 
 def test_settings_of_islands_share_what_a_run_has() -> None:

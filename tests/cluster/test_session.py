@@ -12,11 +12,21 @@ from engine import config
 from engine.beginning import begun_session
 from engine.cluster.islands import island_settings
 from engine.cluster.places import is_on_cluster, island_folder
-from engine.core import INITIAL, Evaluation
+from engine.cluster.session import summarised
+from engine.core import (
+    INITIAL,
+    Direction,
+    Evaluation,
+    Event,
+    Fill,
+    Migrant,
+    Session,
+)
 from engine.parts import read_problem
 from engine.problem import shipped
 from engine.settings import RunSettings
-from engine.store import Verdict, create_run, locked
+from engine.store import Recorded, RunHistory, Verdict, create_run, locked
+from engine.syntax import read
 
 ISLANDS = 3
 
@@ -86,3 +96,41 @@ def test_an_island_is_no_run_on_a_cluster(tmp_path: Path) -> None:
     folder = founded(tmp_path)
     assert is_on_cluster(folder) and not is_on_cluster(island_folder(folder, 0))
     assert not is_on_cluster(tmp_path) and not is_on_cluster(tmp_path / "nowhere")
+
+
+def test_the_summary_says_who_made_the_best_program_and_what_fills_found() -> None:
+    program = read("def f(x):\n    return x\n")
+    assert program is not None
+
+    def history(number: int, *events: Event) -> RunHistory:
+        first = Verdict(candidate=INITIAL, evaluation=worth(0.5), program=program.text)
+        found = RunHistory(Direction.MAXIMISE)
+        for event in (Session(number=0, engine="0", fingerprint=""), first, *events):
+            found.fold(Recorded(session=0, elapsed=0.0, event=event))
+        return found
+
+    def worth(score: float) -> Evaluation:
+        return Evaluation(score=score, failure=None, seconds=2.0)
+
+    fill = Fill(
+        number=0,
+        maker="tuning",
+        parent=INITIAL,
+        island=0,
+        sample=0,
+        program=program,
+        joins=True,
+    )
+    migrant = Migrant(number=0, origin=1, candidate=fill.id, program=program)
+    summary = summarised(
+        {
+            0: history(0, migrant, Verdict(candidate=migrant.id, evaluation=worth(0.9))),
+            1: history(1, fill, Verdict(candidate=fill.id, evaluation=worth(0.9))),
+            2: history(2, fill, Verdict(candidate=fill.id, evaluation=worth(0.4))),
+        },
+        read_problem(config.resolve(["problem=signal"])),
+    )
+    assert (summary["best_island"], summary["best_made_by"]) == (1, "tuning")
+    assert summary["fills"] == {
+        "tuning": {"judged": 2, "valid": 2, "better": 1, "seconds": 4.0, "best_score": 0.9}
+    }

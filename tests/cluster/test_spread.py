@@ -38,7 +38,7 @@ class Elsewhere:
         text = yaml.safe_dump(dataclasses.asdict(SETTINGS), sort_keys=False)
         self.outpost = Outpost(text, fingerprint=PROBLEM.fingerprint)
         self.outpost.start(CORE)
-        self.is_lost = self.is_broken = self.is_killed = False
+        self.is_lost = self.is_broken = self.is_wrong = self.is_killed = False
         self.got: list[str] = []
 
     def submit(self, programs: Sequence[Submission]) -> None:
@@ -53,6 +53,8 @@ class Elsewhere:
             raise OutpostLost("it is dead")
         if self.is_broken:
             raise UserError("a sandbox did not start")
+        if self.is_wrong:
+            raise ValueError("nobody expects this")
         return found
 
     def kill(self) -> None:
@@ -111,11 +113,11 @@ def test_programs_are_shared_out_and_each_has_its_own_verdict(
     assert 0 < len(elsewhere.got) < 40
 
 
-@pytest.mark.parametrize("fault", ["is_lost", "is_broken"])
+@pytest.mark.parametrize("fault", ["is_lost", "is_broken", "is_wrong"])
 def test_what_a_place_had_that_is_of_no_more_use_is_run_elsewhere(
     spread: SpreadEvaluators, elsewhere: Elsewhere, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
-    """It is dead, or can evaluate nothing any more."""
+    """It is dead, can evaluate nothing any more, or fails as nobody expects."""
     spread.add(elsewhere)
     for number in range(30):
         spread.submit(candidate_id=str(number), program=PROGRAM, order=number)

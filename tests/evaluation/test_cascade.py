@@ -20,20 +20,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+from engine import config
+from engine.beginning import told_cascade
 from engine.core import (
     ArraySpec,
     Case,
     Direction,
     Evaluation,
+    Event,
     Failure,
     Limits,
+    Migrant,
     Problem,
+    Session,
     Stage,
+    Verdict,
 )
 from engine.evaluation import Cascade
 from engine.evaluation.cascade import AUDITED
 from engine.evaluation.screen import FEWEST_AUDITS, rank_correlation, upward_error
 from engine.settings import FEWEST_SCORES, CascadeSettings
+from engine.store import Recorded, RunHistory
+from engine.syntax import read
 
 SETTINGS = CascadeSettings(keep=0.5, audit=0.1, correlation_min=0.3, window=64)
 CASES = (Case(name="one", args=(1.0,), outputs={"x": ArraySpec(shape=())}),)
@@ -464,6 +472,24 @@ def test_a_resumed_run_decides_as_it_would_have(rho: float, killed_after: int) -
     run(after, iterations[killed_after:], first=killed_after)
     assert after.verdicts == whole.verdicts
     assert after.cascade.switched_off == whole.cascade.switched_off
+
+
+def test_what_another_island_has_judged_decides_nothing_after_a_resume_either() -> None:
+    """Migrants bring the scores of their origin's cheap stages along."""
+    settings = config.resolve(["evaluation.cascade.keep=0.5"])
+    history = RunHistory(Direction.MAXIMISE)
+    program = read("def f(x):\n    return x\n")
+    assert program is not None
+    verdict = Evaluation(score=1.0, failure=None, metrics={"score": 1.0, "tiny.score": 1.0})
+    events: list[Event] = [Session(number=0, engine="0", fingerprint="f")]
+    for number in range(2 * FEWEST_SCORES):
+        migrant = Migrant(number=number, origin=1, candidate=f"{number}.0", program=program)
+        events += [migrant, Verdict(candidate=migrant.id, evaluation=verdict)]
+    for event in events:
+        history.fold(Recorded(session=0, elapsed=0.0, event=event))
+    setting = Setting("tiny")
+    setting.cascade = told_cascade(settings, setting.problem, history, setting.pool)
+    assert setting.one("0.1 0.5").score == 0.5  # too little is known to screen anything
 
 
 def test_the_order_in_which_verdicts_come_in_decides_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -15,8 +15,10 @@ import pytest
 from filling import START, WANTED, Filling, open_evaluators, problem, settings
 from verdicts import evaluate
 
-from engine.core import INITIAL, Direction, Event, Fill, Verdict
+from engine.core import INITIAL, Direction, Event, Fill, Improvement, Outputs, Verdict
 from engine.fill import IdleEvaluators, open_idle
+from engine.fill.improvements import Improvements
+from engine.fill.solutions import Solutions
 from engine.fill.tunings import Tuning
 from engine.syntax import read
 from engine.tuning import Tuner
@@ -321,6 +323,50 @@ def test_improvements_go_on_from_the_best_recorded_solution(evaluators: IdleEval
     assert later
     # Hops from the initial program would begin at -4.5, two away from where these begin.
     assert best is not None and max(each for each in later if each is not None) > best - 1.0
+
+
+def test_after_a_resume_a_look_undoes_no_better_hop(evaluators: IdleEvaluators) -> None:
+    given, made = settings("improvement", **{"fill.hops": 30}), problem()
+    assert made.improvement is not None
+    before = Filling(evaluators, given)
+    before.until(judged=3)
+    (out,) = before.until_out()
+    drain(evaluators)
+    history = before.state.history
+    solutions = Solutions(made.improvement, most=9)
+    hops = Improvements(
+        before.state.search,
+        history=history,
+        settings=given,
+        contract=made.improvement,
+        entry_point=made.entry_point,
+        solutions=solutions,
+        workers=2,
+        seed=1,
+    )
+    look = hops.propose()  # the hop that is out is evaluated again beside it, and comes first
+    assert look is not None and look.is_known
+    perfect = solutions.watched(made).stages[-1].score([{"numbers": WANTED}])["score"]
+    hops.tell(history.fills[out].parent, history.fills[out].sample, perfect)
+    hops.tell(look.parent, look.sample, history.best_score)
+    following = hops.propose()
+    assert following is not None
+    program = following.make()
+    assert program is not None and "numpy.array([3.0, 2.0, 6.0])" in program.text
+
+
+def test_solutions_that_no_program_could_hold_are_not_kept() -> None:
+    def scored(outputs: Sequence[Outputs]) -> Mapping[str, float]:
+        return {"score": float(outputs[0]["numbers"].size)}
+
+    solutions = Solutions(Improvement(solution=("numbers",), effort=1), most=9)
+    made = problem()
+    watched = solutions.watched(
+        replace(made, stages=(replace(made.stages[0], score=scored),))
+    ).stages[0]
+    for size in (2000, 2001):
+        assert watched.score([{"numbers": np.zeros(size)}]) == {"score": size}
+    assert solutions.of(2000.0) is not None and solutions.of(2001.0) is None
 
 
 def test_a_program_whose_perturbation_fails_costs_its_hops_and_no_more(

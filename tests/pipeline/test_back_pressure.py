@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.pipeline import BackPressure, Load
+from engine.core import INITIAL, Direction, Evaluation, Event, Fill, Session, Verdict
+from engine.inference import EngineLoad
+from engine.pipeline import BackPressure, Load, LoadWatch
 from engine.settings import PipelineSettings
+from engine.store import Recorded, RunHistory
+from engine.syntax import read
+
+PROGRAM = "def f(x):\n    return x\n"
 
 
 def limits(
@@ -160,6 +170,43 @@ loads = st.builds(
     memory_usage=shares,
 )
 numbers = st.none() | st.integers(1, 100)
+
+
+def test_verdicts_on_fills_say_nothing_of_the_evaluators_of_children() -> None:
+    def fold(event: Event) -> None:
+        history.fold(Recorded(session=0, elapsed=0.0, event=event))
+
+    def judged(name: str) -> None:
+        fold(Verdict(candidate=name, evaluation=evaluation, program=PROGRAM))
+
+    history, evaluation = RunHistory(Direction.MAXIMISE), Evaluation(score=0.5, failure=None)
+    fold(Session(number=0, engine="0", fingerprint="f"))
+    judged(INITIAL)
+    requests: Any = SimpleNamespace(children=0, seconds=1.0)  # at the model; of its last call
+    pressure = limits(candidates=60, workers=1)
+    watch = LoadWatch(
+        pressure=pressure,
+        load=lambda: EngineLoad(waiting=0, kv_usage=0.0),
+        requests=requests,
+        history=history,
+    )
+    program = read(PROGRAM)
+    assert program is not None
+    for number in range(3):
+        time.sleep(0.3)
+        watch.look(candidates=1)
+        fill = Fill(
+            number=number,
+            maker="mutation",
+            parent=INITIAL,
+            island=0,
+            sample=number,
+            program=program,
+            joins=False,
+        )
+        fold(fill)
+        judged(fill.id)
+    assert pressure.candidates == 2  # as few as there may be: no child had a verdict
 
 
 @given(st.lists(loads, max_size=40), numbers, numbers, st.integers(1, 20))

@@ -203,10 +203,10 @@ class SpreadEvaluators:
                 for name, evaluation in handle.take(_PATIENCE):
                     self._deliver(place, name, evaluation)
                 self._dispatch()
-        except (OutpostLost, UserError) as error:
+        except Exception as error:  # whatever it is, its programs need another place
             self._give_up(place, error)
 
-    def _give_up(self, place: _Place, error: OutpostLost | UserError) -> None:
+    def _give_up(self, place: _Place, error: Exception) -> None:
         """End a place that is of no more use; its programs go to the others."""
         with self._change:
             if place not in self._places:
