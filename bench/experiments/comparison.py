@@ -17,6 +17,7 @@ less than 0.0625.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -199,11 +200,13 @@ def _arm(runs: Sequence[Result], levels: Mapping[str, float]) -> dict[str, Any]:
     def middle(key: str) -> float:
         return statistics.median(each[key] for each in runs)
 
-    def share(part: str, whole: str) -> float:
-        return sum(each[part] for each in runs) / max(1, sum(each[whole] for each in runs))
+    def share(part: str, *wholes: str) -> float:
+        """Of the first of the wholes that a run has."""
+        every = [next(each[whole] for whole in wholes if whole in each) for each in runs]
+        return sum(each[part] for each in runs) / max(1, sum(every))
 
     at = {axis: [score_at(run, axis, most) for run in runs] for axis, most in levels.items()}
-    hours = sum(used(each, "seconds") for each in runs) / 3600
+    hours = sum(used(each, "seconds") for each in runs) / 3600 or math.inf  # over at their start
     return {
         "runs": len(runs),
         "score": {axis: median_interval(scores) for axis, scores in at.items()},
@@ -220,7 +223,7 @@ def _arm(runs: Sequence[Result], levels: Mapping[str, float]) -> dict[str, Any]:
         "improving_per_hour": sum(each["improving"] for each in runs) / hours,
         "improvement_share": share("improving", "children"),
         "by_k": _by_k(runs),
-        "valid_share": share("valid", "candidates"),
+        "valid_share": share("valid", "judged", "candidates"),
         "generated_tokens": middle("generated_tokens"),
         "hit_rate": middle("hit_rate"),
         "idle_share": middle("idle_share"),

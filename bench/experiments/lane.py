@@ -33,12 +33,14 @@ def main(out: Path, pipe: int) -> None:
     """Make the runs of all jobs, until the input ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this ends it
+    running = commit()  # before the first run: another one may be checked out while they go on
     with terminable(), closing(SharedModel()) as model:
         for line in sys.stdin:
             found = json.loads(line)
             job = Job(**{**found, "overrides": tuple(found["overrides"])})
             try:
-                answer = {**job.key, **made(job, out=out, model=model)}
+                found_out = made(job, out=out, model=model)
+                answer = {**job.key, **found_out, "commit": running, "machine": machine()}
             except UserError as error:
                 answer = {**job.key, "error": str(error)}
             os.write(pipe, (json.dumps(answer, allow_nan=False) + "\n").encode())
@@ -54,14 +56,10 @@ def made(job: Job, *, out: Path, model: SharedModel) -> Result:
     folder = Path(settings.runs) / job.name
     shutil.rmtree(folder, ignore_errors=True)
     with Run.start(settings, load=model.loader(settings)) as run:
-        run.evolve(stopped=_stopped(job, lambda: run.history))
+        # Else what is at the evaluators would count as an evaluation, and have no score.
+        run.evolve(stopped=_stopped(job, lambda: run.history), drains=True)
     (record,) = read_runs([folder])
-    return {
-        **figures(record),
-        "folder": str(folder.relative_to(out)),
-        "commit": commit(),
-        "machine": machine(),
-    }
+    return {**figures(record), "folder": str(folder.relative_to(out))}
 
 
 def _stopped(job: Job, history: Callable[[], RunHistory]) -> Callable[[], bool]:

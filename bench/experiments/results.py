@@ -44,7 +44,8 @@ def figures(record: RunRecord) -> Result:
 
     ``curve`` has the score of each new best program with what had been used by then: wall
     ``seconds``, evaluated ``candidates``, generated ``tokens``, and ``evaluations``
-    (`is_evaluation`); the first of them is the initial program. ``best_known`` is the best
+    (`is_evaluation`; of a child, its own among them); the first of them is the initial program.
+    ``judged`` are the candidates that no cheap stage has screened out. ``best_known`` is the best
     published score that compares, ``target`` the problem's, and ``stops_at`` the score at which the
     run would have ended before its budget did; None if no score ends it. ``fingerprint`` changes
     with whatever decides the problem's scores (`engine.problem.fingerprint`); lines of earlier
@@ -76,7 +77,6 @@ def figures(record: RunRecord) -> Result:
     known, target = read_aims(Path(record.settings.problem))
     comparable = [each.score for each in known if each.comparable]
     clock = clock_use(folder / TIMELINE)
-    assert clock is not None
     return {
         "fingerprint": history.sessions[0].fingerprint,
         "direction": history.direction.value,
@@ -90,6 +90,7 @@ def figures(record: RunRecord) -> Result:
         "candidates": history.evaluated,
         "evaluations": sum(map(is_evaluation, history.children.values())),
         "valid": history.valid,
+        "judged": history.judged,
         "children": len(trials),
         "improving": improving,
         "improvement_share": improving / len(trials) if trials else None,
@@ -98,19 +99,24 @@ def figures(record: RunRecord) -> Result:
         "best_made_by": history.made_by(next(reversed(record.bests))),
         "generated_tokens": history.generated_tokens,
         "hit_rate": history.hit_rate,
-        "idle_share": fmean(each["awaiting_candidates"] for each in clock["evaluators"]),
+        "idle_share": (
+            0.0  # it was over at its beginning
+            if clock is None
+            else fmean(each["awaiting_candidates"] for each in clock["evaluators"])
+        ),
     }
 
 
 def _evaluations(folder: Path) -> Counter[str]:
-    """Return how many evaluations there had been when each candidate's verdict came."""
+    """Return the number of each child's evaluation, and of other programs the last one before."""
     counted, at = 0, Counter[str]()
     for recorded in read_log(folder):
         event = recorded.event
         if isinstance(event, Child):
             counted += is_evaluation(event)
+            at[event.id] = counted
         elif isinstance(event, Verdict):
-            at[event.candidate] = counted
+            at.setdefault(event.candidate, counted)
     return at
 
 

@@ -73,9 +73,9 @@ class Job:
         """
         limits = {"seconds": "null", "candidates": "null"}
         if self.budget in limits:
-            limits[self.budget] = f"{self.amount:g}"
+            limits[self.budget] = _written(self.amount)
         else:  # the runner counts; a run has to have a limit, which this is far beyond
-            limits["candidates"] = f"{10 * self.amount:g}"
+            limits["candidates"] = _written(10 * self.amount)
         return config.resolve(
             [
                 f"runs={config.quoted(str(out / 'runs'))}",
@@ -84,6 +84,10 @@ class Job:
                 *(each.replace("{out}", str(out)) for each in self.overrides),
             ]
         )
+
+
+def _written(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -97,7 +97,7 @@ def _told(run: RunRecord) -> Iterator[_Told]:
 
 def _distance(run: RunRecord, call: Call) -> float | None:
     verdicts, program_of = run.history.verdicts, run.history.program_of
-    shown = [each for each in call.shown if each in verdicts and verdicts[each].score is not None]
+    shown = [each for each in run.inspirations(call) if verdicts[each].score is not None]
     parent = program_of(call.parent)
     return mean([program_distance(parent, program_of(each)) for each in shown])
 

@@ -84,6 +84,7 @@ class RunRecord:
         totals: what had been used when each candidate's verdict came, the initial one's among them.
         at: wall seconds of all sessions when an event was recorded, by its kind and subject.
         bests: the scores that were better than everything before, by candidate id.
+        judged_at: how many events the log held before each candidate's verdict.
         end: what was used in all.
         features: of its islands' archives; None for a run without.
         folder: where it lies; None for a log that was not read from one.
@@ -96,9 +97,15 @@ class RunRecord:
     totals: Mapping[str, Totals]
     at: Mapping[tuple[str, str], float]
     bests: Mapping[str, float]
+    judged_at: Mapping[str, int]
     end: Totals
     features: tuple[Feature, ...] | None
     folder: Path | None = None
+
+    def inspirations(self, call: Call) -> list[str]:
+        """Return the programs that a call's prompt shows, without those that were pending then."""
+        known, judged_at = call.known, self.judged_at
+        return [each for each in call.shown if judged_at.get(each, known) < known]
 
 
 def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
@@ -153,6 +160,7 @@ class GrowingRun:
         self._totals: dict[str, Totals] = {}
         self._at: dict[tuple[str, str], float] = {}
         self._bests: dict[str, float] = {}
+        self._judged_at: dict[str, int] = {}
 
     def take(self, events: Iterable[Recorded]) -> None:
         """Take in what the log goes on with; at first, the program that the run began with too.
@@ -165,6 +173,7 @@ class GrowingRun:
             self._at[event.KIND, event.subject] = history.wall_seconds
             if isinstance(event, Verdict):
                 self._totals[event.candidate] = _totals(self._account, history)
+                self._judged_at[event.candidate] = history.events - 1
                 if history.best is event and event.score is not None:
                     self._bests[event.candidate] = event.score
             if isinstance(event, Child):
@@ -189,6 +198,7 @@ class GrowingRun:
             totals=self._totals,
             at=self._at,
             bests=self._bests,
+            judged_at=self._judged_at,
             end=_totals(self._account, self.history),
             features=self._features,
             folder=self._folder,

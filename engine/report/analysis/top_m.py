@@ -85,7 +85,7 @@ def _signal(run: RunRecord, event: Event) -> float:
         scores = [verdicts[each].score for each in names if each in verdicts]
         return [-run.history.direction.key(each) for each in scores if each is not None]
 
-    return max(values(call.shown) or values([call.parent]))
+    return max(values(run.inspirations(call)) or values([call.parent]))
 
 
 def _worth(by_run: Sequence[Sequence[Event]], m: int) -> Row:

@@ -1,5 +1,6 @@
 """The archive as a heat map: the best score in each cell of its first two features."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,11 +75,13 @@ def archive(cells: Sequence[Row], *, direction: Direction) -> Figure | None:
 def _best(cells: Sequence[Row], direction: Direction, *, is_flat: bool) -> list[dict[str, Any]]:
     """Return the best cell for each pair of bins of the first two features."""
     best: dict[tuple[int, int], dict[str, Any]] = {}
+    programs = Counter[tuple[int, int]]()
     for cell in cells:
         place = cell["bin_1"], 0 if is_flat else cell["bin_2"]
-        kept = {key: cell[key] for key in ("id", "score", "programs", "low_1", "high_1")}
+        programs[place] += cell["programs"]
+        kept = {key: cell[key] for key in ("id", "score", "low_1", "high_1")}
         kept |= {"low_2": 0.0, "high_2": 1.0} if is_flat else {}
         kept |= {} if is_flat else {key: cell[key] for key in ("low_2", "high_2")}
         if place not in best or direction.better(cell["score"], best[place]["score"]):
             best[place] = kept
-    return list(best.values())
+    return [cell | {"programs": programs[place]} for place, cell in best.items()]

@@ -26,7 +26,7 @@ def lineage(
         direction: of the score.
         path: ids of the best program and its ancestors.
     """
-    scored = [row for row in programs if row["score"] is not None]
+    scored, path = [row for row in programs if row["score"] is not None], frozenset(path)
     if len(scored) < 2:
         return None
     axis = score_axis(scores_of(scored), direction)

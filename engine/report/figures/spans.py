@@ -127,7 +127,7 @@ def prompts(found: Sequence[Row]) -> list[Figure]:
         name="hit-rate",
         title="Hit rate of the prefix cache",
         alt=f"A line of the share of prompt tokens that the cache served; "
-        f"{percent(cached / tokens)} over the whole run.",
+        f"{percent(cached / tokens)} over all children.",
         spec=finished(line),
         data={"rates": middles},
         table=Table(
@@ -216,7 +216,7 @@ def busy(found: Sequence[Row]) -> Figure | None:
         title="Model and evaluators at work",
         alt=f"Two lines of shares of the time: on average the model was busy for "
         f"{percent(means['model'])} of it, an evaluator for {percent(means['evaluators'])}.",
-        note="evaluators: the mean over all of them.",
+        note="evaluators: the mean over all of them; programs made for idle ones do not count.",
         spec=finished(chart),
         data={"lines": lines},
         table=Table(

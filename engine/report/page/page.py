@@ -156,7 +156,7 @@ def _clock(run: RunRecord) -> list[Row]:
         "both": "model and evaluators at once",
         "model_only": "the model alone",
         "evaluators_only": "evaluators alone",
-        "neither": "neither",
+        "neither": "neither, or programs made for idle evaluators alone",
     }
     waits = {
         "awaiting_evaluations": "the model waited for verdicts",
