@@ -59,7 +59,7 @@ def call(
         rule="elite",
         operator=operator,
         k=len(temperatures),
-        known=0,
+        known=1000,  # all that stands before it
         guessed=False,
         prompt="",
         prompt_tokens=100,

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -33,17 +33,23 @@ def main(out: Path, pipe: int) -> None:
     """Make the runs of all jobs, until the input ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this ends it
-    running = commit()  # before the first run: another one may be checked out while they go on
     with terminable(), closing(SharedModel()) as model:
-        for line in sys.stdin:
-            found = json.loads(line)
-            job = Job(**{**found, "overrides": tuple(found["overrides"])})
-            try:
-                found_out = made(job, out=out, model=model)
-                answer = {**job.key, **found_out, "commit": running, "machine": machine()}
-            except UserError as error:
-                answer = {**job.key, "error": str(error)}
+        for answer in answers(sys.stdin, out=out, model=model):
             os.write(pipe, (json.dumps(answer, allow_nan=False) + "\n").encode())
+
+
+def answers(lines: Iterable[str], *, out: Path, model: SharedModel) -> Iterator[Result]:
+    """Yield what is kept of the run of each line's job, or the error that it ended with."""
+    running = commit()  # before the first run: another one may be checked out while they go on
+    for line in lines:
+        found = json.loads(line)
+        job = Job(**{**found, "overrides": tuple(found["overrides"])})
+        try:
+            run = made(job, out=out, model=model)
+        except UserError as error:
+            yield {**job.key, "error": str(error)}
+        else:
+            yield {**job.key, **run, "commit": running, "machine": machine()}
 
 
 def made(job: Job, *, out: Path, model: SharedModel) -> Result:

@@ -7,21 +7,30 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hand_log import call, child, settings_of, verdict
 
+from bench.experiments import lane
 from bench.experiments.__main__ import main
 from bench.experiments.comparison import compared, score_at
 from bench.experiments.lanes import core_groups, make
 from bench.experiments.page import page, read_results
-from bench.experiments.results import Kept, Result
+from bench.experiments.results import Kept, Result, figures
 from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.figures import holm
-from engine.core import UserError
+from engine import config
+from engine.core import INITIAL, UserError
 from engine.problem import load_problem, shipped
+from engine.report.analysis import read_runs
 from engine.report.analysis.figures import median_interval
+from engine.store import Session, create_run
+from engine.sweep.shared import SharedModel
 
 ROOT = Path(__file__).parents[2]
 TABLE_OF_EXPERIMENTS = read_table()
@@ -187,6 +196,59 @@ def test_a_run_that_went_on_from_its_target_is_compared_as_any_other(tmp_path: P
     assert (found["arms"]["k4"]["seconds"], found["arms"]["k4"]["reached"]) == (10, 1)
     older = [{key: each[key] for key in each if key != "stops_at"} for each in (slow, fast)]
     assert compared(experiment, older)["problems"]["signal"] == found
+
+
+def test_what_a_cheap_stage_screened_out_is_not_invalid(tmp_path: Path) -> None:
+    def share(run: Result) -> float:
+        found = compared(tiny(tmp_path), [run])
+        return float(found["problems"]["signal"]["arms"]["k4"]["valid_share"])
+
+    run = result("signal", "k4", 0, (0.0, 0, 0), (1.0, 5, 10), (1.0, 10, 20))
+    assert share(run) == 0.2  # of an earlier version, which did not say how many were judged
+    assert share({**run, "judged": 10}) == 0.4
+
+
+def test_a_run_that_was_over_at_its_beginning_is_compared(tmp_path: Path) -> None:
+    over = result("signal", "k4", 0, (2.0, 0, 0), (2.0, 0, 0))
+    found = compared(tiny(tmp_path), [{**over, "stops_at": 2.0}])
+    assert found["problems"]["signal"]["arms"]["k4"]["candidates_per_hour"] == 0
+
+
+def test_a_child_counts_as_the_evaluation_that_it_is(tmp_path: Path) -> None:
+    """However late its verdict comes."""
+    names = [f"0.{index}" for index in range(8)]
+    log = [
+        Session(number=0, engine="0", fingerprint="f"),
+        verdict(INITIAL, 0.0),
+        call(0, INITIAL, "diff", (1.0,) * 8),
+        *(child(name, INITIAL, "diff") for name in names),
+        verdict(names[2], 1.0),
+        *(verdict(name, 0.5) for name in names if name != names[2]),
+    ]
+    folder = tmp_path / "run"
+    create_run(folder, write_config=partial(config.save, settings_of()), events=log)
+    (record,) = read_runs([folder])
+    curve = figures(record)["curve"]
+    assert [(each["score"], each["evaluations"]) for each in curve] == [(0.0, 0), (1.0, 3)]
+    assert figures(record)["idle_share"] == 0.0  # no timeline says more
+
+
+def test_a_line_says_which_commit_began_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = tiny(tmp_path).jobs[0]
+    line = json.dumps(asdict(job))
+    commits = iter("ab")
+    monkeypatch.setattr(lane, "commit", lambda: next(commits))
+    monkeypatch.setattr(lane, "made", lambda job, **rest: {})
+    with closing(SharedModel()) as model:
+        answers = [*lane.answers([line, line], out=tmp_path, model=model)]
+    assert [each["commit"] for each in answers] == ["a", "a"]
+
+
+def test_large_amounts_are_whole_numbers(tmp_path: Path) -> None:
+    job = narrowed(tiny(tmp_path), {**WHOLE, "amount": "1234567"}).jobs[0]
+    assert job.settings(tmp_path).budget.candidates == 12_345_670
 
 
 def test_one_pair_for_a_problem_makes_no_interval(tmp_path: Path) -> None:

@@ -18,15 +18,20 @@ from engine.core import INITIAL, Direction
 from engine.report.analysis import RunRecord
 from engine.report.analysis.ranks import PARTS, part_of, ranks
 from engine.report.analysis.top_m import top_m
-from engine.store import Event, Recorded, Session
+from engine.store import Call, Event, Recorded, Session
 from engine.syntax import read
 
 Scores = Sequence[float | None]
 FLAT = (-1.0,) * 7
 
 
-def constructed(*calls: Scores, sign: float = 1.0, name: str = "runs/a") -> RunRecord:
-    """Return a run with these calls; a ``sign`` of -1 has the problem minimise."""
+def constructed(
+    *calls: Scores, sign: float = 1.0, name: str = "runs/a", known: int = 1000
+) -> RunRecord:
+    """Return a run with these calls; a ``sign`` of -1 has the problem minimise.
+
+    The last one was composed when so many events were ``known``.
+    """
     events: list[Event] = [
         Session(number=0, engine="0", fingerprint="f"),
         verdict(INITIAL, 0.0),
@@ -34,7 +39,9 @@ def constructed(*calls: Scores, sign: float = 1.0, name: str = "runs/a") -> RunR
     ]
     for number, scores in enumerate(calls, start=1):
         first, *others = _call(number, scores, sign)
-        events += [replace(first, shown=(f"0.{number - 1}",)), *others]
+        assert isinstance(first, Call)
+        since = known if number == len(calls) else first.known
+        events += [replace(first, shown=(f"0.{number - 1}",), known=since), *others]
     return hand_run(
         name=name,
         direction=Direction.MAXIMISE if sign > 0 else Direction.MINIMISE,
@@ -104,6 +111,14 @@ def test_calls_are_cut_into_fifths_by_the_best_program_on_show(sign: float) -> N
     ]
     first = rows([run], K=7, m=1)
     assert [row["improving"] for row in first] == [0.2, 0, 0, 0, 0, 1]
+
+
+def test_a_program_that_was_pending_when_it_was_shown_says_nothing() -> None:
+    """The last call shows the best program, whose verdict was out: its parent's score counts."""
+    calls = [FLAT, FLAT, FLAT, FLAT, (2.0,) + (-1.0,) * 6]
+    assert [row["tier"] for row in rows([constructed(*calls)], K=7, m=7, improving=1)] == [5]
+    run = constructed(*calls, known=3)
+    assert [row["tier"] for row in rows([run], K=7, m=7, improving=1)] == [1]
 
 
 def test_runs_count_alike_however_many_calls_they_have() -> None:

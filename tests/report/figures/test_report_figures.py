@@ -211,6 +211,7 @@ def test_an_archive_of_any_number_of_features_is_drawn(features: int, direction:
     assert len(figure.data["cells"]) == 2
     best = {row["score"] for row in figure.data["cells"]}
     assert best == ({4, 5} if direction is MAXIMISE else {0, 1})
+    assert [row["programs"] for row in figure.data["cells"]] == [3, 3]  # of all cells that it joins
     assert bool(figure.note) is (features == 3)
     drawn(figure)
 
