@@ -286,7 +286,7 @@ def test_a_worker_whose_evaluators_are_lost_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else each island that is lost there would be offered to it again, as it has none."""
-    settings = settings_of()
+    settings = settings_of("islands.migrate_every=0")
     folder = founded(tmp_path / "run", settings)
     monkeypatch.setattr(lane, "_PAUSES", (0.01,))
     with hosted(settings, folder) as host:
