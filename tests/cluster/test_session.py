@@ -104,7 +104,7 @@ def test_the_summary_says_who_made_the_best_program_and_what_fills_found() -> No
 
     def history(number: int, *events: Event) -> RunHistory:
         first = Verdict(candidate=INITIAL, evaluation=worth(0.5), program=program.text)
-        found = RunHistory(Direction.MAXIMISE)
+        found = RunHistory(direction=Direction.MAXIMISE)
         for event in (Session(number=0, engine="0", fingerprint=""), first, *events):
             found.fold(Recorded(session=0, elapsed=0.0, event=event))
         return found

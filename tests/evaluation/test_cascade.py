@@ -477,7 +477,7 @@ def test_a_resumed_run_decides_as_it_would_have(rho: float, killed_after: int) -
 def test_what_another_island_has_judged_decides_nothing_after_a_resume_either() -> None:
     """Migrants bring the scores of their origin's cheap stages along."""
     settings = config.resolve(["evaluation.cascade.keep=0.5"])
-    history = RunHistory(Direction.MAXIMISE)
+    history = RunHistory(direction=Direction.MAXIMISE)
     program = read("def f(x):\n    return x\n")
     assert program is not None
     verdict = Evaluation(score=1.0, failure=None, metrics={"score": 1.0, "tiny.score": 1.0})

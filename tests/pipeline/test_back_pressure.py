@@ -179,7 +179,10 @@ def test_verdicts_on_fills_say_nothing_of_the_evaluators_of_children() -> None:
     def judged(name: str) -> None:
         fold(Verdict(candidate=name, evaluation=evaluation, program=PROGRAM))
 
-    history, evaluation = RunHistory(Direction.MAXIMISE), Evaluation(score=0.5, failure=None)
+    history, evaluation = (
+        RunHistory(direction=Direction.MAXIMISE),
+        Evaluation(score=0.5, failure=None),
+    )
     fold(Session(number=0, engine="0", fingerprint="f"))
     judged(INITIAL)
     requests: Any = SimpleNamespace(children=0, seconds=1.0)  # at the model; of its last call
