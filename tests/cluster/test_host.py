@@ -290,8 +290,10 @@ def test_a_worker_whose_evaluators_are_lost_ends(
     folder = founded(tmp_path / "run", settings)
     monkeypatch.setattr(lane, "_PAUSES", (0.01,))
     with hosted(settings, folder) as host:
-        host.add(0)
-        host.turn()
+        history = host.add(0)
+        while history.evaluated < 3:  # processes for syntax are there too by then
+            assert not host.turn()
+            host.wait()
         monkeypatch.setattr(sys, "executable", "/no/such/python")
         for zygote in zygotes(os.getpid()):
             os.kill(zygote, signal.SIGKILL)
