@@ -98,6 +98,7 @@ class Host:
         self._bell = bell
         self._learning = learning
         self._is_asked = threading.Event()
+        self._has_let_go = False  # of an island, since collections were told what to leave alone
         self.islands: dict[int, Island] = {}
         self.over: set[int] = set()
         """Islands whose budget was spent here, or before they came."""
@@ -148,6 +149,10 @@ class Host:
         Raises:
             EvaluatorsLost: none could.
         """
+        if self._has_let_go and self.islands:
+            # Only now that nothing refers to it any more, or what it had would be left alone too.
+            leave_alone()
+            self._has_let_go = False
         lost = {}
         for number, island in [*self.islands.items()]:
             try:
@@ -179,8 +184,7 @@ class Host:
 
     def _close(self, island: Island) -> None:
         island.resources.close()
-        if self.islands:  # the others' model is not to be walked by collections
-            leave_alone()
+        self._has_let_go = True
 
     def _is_stopped(self, island: Island) -> bool:
         """Whether somebody asked for an end, of all islands or of this one."""
