@@ -132,7 +132,8 @@ class Generation:
         llm_seconds: its share of the seconds of the engine's steps that it was in; each step is
             shared out evenly among its children.
         logprobs: of each token, the natural logarithm of its probability in the distribution that
-            it was drawn from: after temperature, bans and grammar. Empty where nothing learns.
+            it was drawn from: after temperature, bans and grammar. Empty where nothing learns, and
+            where one of them is not finite.
     """
 
     index: int

@@ -5,6 +5,7 @@ not cover running the engine: ``llm.py``, and in a thread ``decoder.py``.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,11 +171,16 @@ class FanOut:
 
 
 def _logprobs(completion: Any) -> tuple[float, ...]:
-    """Return the log-probability of each token; empty if they were not asked for."""
+    """Return the log-probability of each token; empty if they were not asked for.
+
+    Empty too if one is not finite, as numbers in a narrow format may come out: nothing is learned
+    from such an answer, and no log could hold it.
+    """
     if completion is None or completion.logprobs is None:
         return ()
     count = len(completion.token_ids)
-    return tuple(completion.logprobs.logprobs[:count])
+    found = tuple(completion.logprobs.logprobs[:count])
+    return found if all(map(math.isfinite, found)) else ()
 
 
 def truncation(settings: ModelSettings, folder: Path) -> Truncation:

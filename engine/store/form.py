@@ -6,12 +6,12 @@ the texts lie: ``log.py``.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 import msgspec
 
-from engine.core import Event, Verdict
+from engine.core import Advice, Call, Child, Event, Verdict
 
 _KINDS: Mapping[str, type[Event]] = {kind.KIND: kind for kind in get_args(Event)}
 # A verdict's metrics may be numbers as text.
@@ -26,10 +26,13 @@ def encode(event: Event) -> str:
     A metric that isn't finite becomes text, because JSON has no such numbers.
 
     Raises:
-        ValueError: a score isn't finite.
+        ValueError: a score, a log-probability or a temperature isn't finite.
     """
     if isinstance(event, Verdict):
         event = _with_metrics_as_text(event)
+    for numbers in _sequences(event):
+        if not all(map(math.isfinite, numbers)):  # null would stand there, which is never read back
+            raise ValueError(f"JSON has no NaN or infinity, and the {event.KIND} has one")
     return msgspec.json.encode(event).decode()
 
 
@@ -54,6 +57,19 @@ def _has_its_fields(event: Event, body: str) -> bool:
 def _names(value: object) -> object:
     """Return the names of an object's fields, and of those of the objects in it."""
     return {name: _names(v) for name, v in value.items()} if isinstance(value, dict) else None
+
+
+def _sequences(event: Event) -> Iterable[Sequence[float]]:
+    """Return an event's numbers that a model or a sampler gave, where it may have many."""
+    match event:
+        case Child():
+            return (event.logprobs,)
+        case Call():
+            return (event.temperatures,)
+        case Advice():
+            return (each.logprobs for each in event.consultations)
+        case _:
+            return ()
 
 
 def _with_metrics_as_text(verdict: Verdict) -> Verdict:

@@ -78,7 +78,7 @@ class EventLog:
         from the `Session` event, or else from the opening of the log.
 
         Raises:
-            ValueError: a score isn't finite.
+            ValueError: `encode` does.
         """
         if isinstance(event, Session):
             self._began = time.monotonic()
@@ -185,7 +185,7 @@ def row_of(recorded: Recorded, *, seq: int) -> Row:
     """Return the row of an event, which is the log's ``seq``-th.
 
     Raises:
-        ValueError: a score isn't finite.
+        ValueError: `encode` does.
     """
     event = recorded.event
     return {

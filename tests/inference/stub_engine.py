@@ -28,12 +28,14 @@ class StubEngine:
         resets_needed: how often the prefix cache is asked for until it can be emptied.
         told: what was called, and in which thread.
         params: of each request.
+        logprob: of each request's only token; None for none.
     """
 
     tokenizer: Any = None
     resets_needed: int = 0
     told: list[tuple[str, str]] = field(default_factory=list)
     params: dict[str, Any] = field(default_factory=dict)
+    logprob: float | None = None
 
     def __post_init__(self) -> None:
         scheduler = SimpleNamespace(hash_block_size=16)
@@ -62,7 +64,8 @@ class StubEngine:
 
     def step(self) -> list[Any]:
         self.note("step")
-        text = SimpleNamespace(text="done", token_ids=[1], finish_reason="stop", logprobs=None)
+        flat = None if self.logprob is None else SimpleNamespace(logprobs=[self.logprob])
+        text = SimpleNamespace(text="done", token_ids=[1], finish_reason="stop", logprobs=flat)
         outputs = [
             SimpleNamespace(request_id=each, finished=True, outputs=[text], num_cached_tokens=0)
             for each in self.running

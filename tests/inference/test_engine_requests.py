@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,22 @@ def test_what_is_not_given_is_the_models_own(
     assert (made.top_p, made.top_k) == expected
     half = params(monkeypatch, replace(settings, top_p=None, top_k=3), tmp_path)
     assert (half.top_p, half.top_k) == (expected[0], 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"), [(-0.5, (-0.5,)), (None, ()), (math.nan, ()), (-math.inf, ())]
+)
+def test_log_probabilities_that_are_not_finite_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: ModelSettings,
+    tmp_path: Path,
+    found: float | None,
+    expected: tuple[float, ...],
+) -> None:
+    engine = StubEngine(logprob=found)
+    model = stubbed_model(monkeypatch, engine, settings=settings, folder=tmp_path)
+    (only,) = model.fanout(token_ids=[1], sampling=[ONE])
+    assert only.token_ids == (1,) and only.logprobs == expected
 
 
 @pytest.mark.parametrize("thinking", [False, True])

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from engine.core import INITIAL, Evaluation, Failure, Refusal, UserError
+from engine.core import (
+    INITIAL,
+    Advice,
+    Consultation,
+    Evaluation,
+    Failure,
+    Question,
+    Refusal,
+    UserError,
+)
 from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run, read_log
 from engine.syntax import read
 
@@ -132,6 +143,33 @@ def test_nothing_is_recorded_twice(folder: Path) -> None:
         )  # another kind
         log.commit()
     assert len(events(folder)) == 4  # and none of a transaction that holds one twice
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_could_not_be_read_back_is_not_taken_and_the_rest_is(
+    folder: Path, value: float
+) -> None:
+    asked = Consultation(
+        question=Question.IDEAS,
+        answer="a",
+        answer_ids=(1, 2),
+        finish_reason="stop",
+        logprobs=(-0.5, value),
+        prompt_tokens=1,
+        cached_prompt_tokens=0,
+        llm_seconds=0.1,
+        temperature=1.0,
+        shared=0,
+    )
+    advice = Advice(child="0.1", idea=None, experiment="", consultations=(asked,))
+    odd: list[Event] = [replace(child("0.1"), logprobs=(-0.5, value, -0.25)), advice]
+    with EventLog(folder) as log:
+        log.append(child("0.0"))
+        for event in odd:
+            with pytest.raises(ValueError, match=f"NaN or infinity, and the {event.KIND} has one"):
+                log.append(event)
+        log.commit()
+    assert events(folder) == [SESSION, FIRST, child("0.0")]
 
 
 WRITER = """
