@@ -18,11 +18,9 @@ from sqlalchemy import (
     Integer,
     MetaData,
     RowMapping,
-    Select,
     Table,
     Text,
     UniqueConstraint,
-    func,
     select,
     update,
 )
@@ -113,7 +111,9 @@ class Database(ABC):
         Raises:
             UserError: see `reading`.
         """
-        asked = select(EVENTS).where(EVENTS.c.subject == subject)  # a kind may have had other names
+        asked = select(EVENTS).where(EVENTS.c.subject == subject)
+        if self.version == SCHEMA_VERSION:  # an earlier one may have had another name for the kind
+            asked = asked.where(EVENTS.c.kind == kind)  # by which the index finds it
         with self.reading() as connection:
             found = connection.execute(asked).mappings().all()
         bodies = {each["kind"]: each["body"] for each in map(self._upgraded, found)}
@@ -126,7 +126,7 @@ class Database(ABC):
             UserError: see `reading`.
         """
         with self.reading() as connection:
-            seq, session = connection.execute(last_row()).one()
+            seq, session = last_of(connection)
         if type(session) is not int:  # SQLite keeps anything in any column
             raise UserError(
                 f"{self.name} is damaged: an event has no session; restore it from a copy"
@@ -154,8 +154,8 @@ class Database(ABC):
                 connection.execute(of_it.values(kind=new["kind"], body=new["body"]))
 
 
-def last_row() -> Select[Any]:
-    """Return what asks for the last event's number and its session."""
-    return select(
-        func.coalesce(func.max(EVENTS.c.seq), 0), func.coalesce(func.max(EVENTS.c.session), -1)
-    )
+def last_of(connection: Connection) -> tuple[int, int]:
+    """Return the last event's number and its session; 0 and -1 where there is none."""
+    last = select(EVENTS.c.seq, EVENTS.c.session).order_by(EVENTS.c.seq.desc()).limit(1)
+    found = connection.execute(last).one_or_none()
+    return (0, -1) if found is None else (found.seq, found.session)

@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from engine.core import UserError
-from engine.store.database import EVENTS, METADATA, Database, Row, last_row
+from engine.store.database import EVENTS, METADATA, Database, Row, last_of
 from engine.store.migrations import SCHEMA_VERSION, check_readable
 
 KEPT = 20_000
@@ -89,7 +89,7 @@ class PostgresDatabase(Database):
         try:
             with self._engine.connect() as connection:
                 self.version = _schema(connection, self.name)
-                self._written = connection.execute(last_row()).one()[0]
+                self._written, _ = last_of(connection)
             if not reads_only:
                 self._connection = self._first_connected()
         except exc.DBAPIError as error:
@@ -124,6 +124,11 @@ class PostgresDatabase(Database):
                     said = time.monotonic()
                     _log.warning("waiting for %s: %s", self.name, _line(error))
                 time.sleep(next(pauses))
+            except exc.DBAPIError as error:  # waiting would mend none of these
+                raise UserError(
+                    f"{self.name} can't be written: {_line(error)}; mend that on the server, and "
+                    "go on with resume=FOLDER"
+                ) from error
         if said > 0:
             _log.warning("%s is back after %.0f s", self.name, time.monotonic() - since)
         self._recent.extend(rows)
@@ -171,7 +176,7 @@ class PostgresDatabase(Database):
     def _catch_up(self, connection: Connection) -> None:
         """Send again what the server has lost."""
         with connection.begin():
-            there = connection.execute(last_row()).one()[0]
+            there, _ = last_of(connection)
             common = min(there, self._written)
             ours = [row for row in self._recent if row["seq"] == common]
             if ours and _stored(connection, since=common, until=common) != ours:
@@ -202,8 +207,6 @@ class PostgresDatabase(Database):
             if stored:
                 raise self._is_anothers() from error
             raise ValueError(f"an event is recorded already: {_line(error)}") from error
-        except exc.DataError as error:
-            raise UserError(f"{self.name} can't be written: {_line(error)}") from error
 
     def _is_anothers(self) -> UserError:
         return UserError(

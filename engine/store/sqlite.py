@@ -18,7 +18,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, insert
 
 from engine.core import UserError
-from engine.store.database import EVENTS, METADATA, Database, Row, last_row
+from engine.store.database import EVENTS, METADATA, Database, Row, last_of
 from engine.store.migrations import SCHEMA_VERSION, check_readable
 
 DATABASE = "run.db"
@@ -247,6 +247,6 @@ def _schema(connection: Connection, path: Path) -> int:
     if application != _APPLICATION_ID:
         raise UserError(f"{path} is not the log of a run")
     check_readable(version, name=str(path))
-    connection.execute(last_row())
+    last_of(connection)  # an error where there is no table of events
     connection.rollback()
     return version

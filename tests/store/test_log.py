@@ -9,10 +9,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
+from sqlalchemy.event import listen, remove
 
 from engine.core import (
     INITIAL,
@@ -24,7 +27,17 @@ from engine.core import (
     Refusal,
     UserError,
 )
-from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run, read_log
+from engine.store import (
+    Call,
+    Child,
+    Event,
+    EventLog,
+    Session,
+    Verdict,
+    create_run,
+    read_event,
+    read_log,
+)
 from engine.syntax import read
 
 EMPTIED = "DROP TABLE events"
@@ -346,3 +359,44 @@ def test_what_is_no_log_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not the log of a run"):
         next(read_log(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["run.db"]
+
+
+def test_a_long_log_is_opened_and_asked_for_an_event_in_as_few_steps_as_a_short_one(
+    of_file: Path,
+) -> None:
+    def look() -> None:
+        with EventLog(of_file):
+            pass
+        assert read_event(of_file, Child, "0.1") == child("0.1")
+        assert read_event(of_file, Verdict, "0.1") is None
+
+    with EventLog(of_file) as log:
+        for index in range(10):
+            log.append(child(f"0.{index}"))
+        log.commit()
+    before = steps_of(look)
+    with EventLog(of_file) as log:
+        for index in range(10, 3000):
+            log.append(child(f"0.{index}"))
+        log.commit()
+    assert steps_of(look) < 2 * before < 3000  # at least one for each row that is looked at
+
+
+def steps_of(action: Callable[[], None]) -> int:
+    """Return how many steps SQLite's machine takes for something."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    def watch(connection: sqlite3.Connection, record: object) -> None:
+        connection.set_progress_handler(count, 1)
+
+    listen(Engine, "connect", watch)
+    try:
+        action()
+    finally:
+        remove(Engine, "connect", watch)
+    return steps

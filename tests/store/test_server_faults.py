@@ -140,6 +140,43 @@ def test_a_writer_that_has_not_what_the_server_lost_says_so(folder: Path, server
             write(log, "0.1")
 
 
+@pytest.mark.parametrize("is_cut_off", [False, True])
+def test_a_schema_that_is_dropped_under_a_writer_ends_it_with_one_line(
+    folder: Path, server: Server, is_cut_off: bool
+) -> None:
+    with EventLog(folder) as log:
+        write(log, "0.0")
+        server.sql('DROP SCHEMA "one" CASCADE')
+        if is_cut_off:
+            server.sql(CUT_OFF)
+        with pytest.raises(UserError, match=r"#one can't be written: .* does not exist") as refused:
+            write(log, "0.1")
+        assert "\n" not in str(refused.value)
+
+
+@pytest.fixture
+def guest(server: Server) -> Iterator[str]:
+    """Return the address for a user who may no more than have runs."""
+    server.sql("CREATE ROLE guest LOGIN")
+    server.sql("GRANT CREATE ON DATABASE postgres TO guest")
+    yield server.url.replace("brood@", "guest@")
+    server.sql("DROP OWNED BY guest CASCADE")
+    server.sql("DROP ROLE guest")
+
+
+def test_a_writer_that_may_no_longer_write_ends_with_one_line(
+    tmp_path: Path, server: Server, guest: str
+) -> None:
+    folder = made(tmp_path / "one", guest)
+    with EventLog(folder) as log:
+        write(log, "0.0")
+        server.sql('REVOKE INSERT ON "one".events FROM guest')
+        with pytest.raises(UserError, match="#one can't be written: permission denied") as refused:
+            write(log, "0.1")
+        assert "\n" not in str(refused.value)
+    assert names(folder) == ["0.0"]
+
+
 @pytest.mark.parametrize(
     ("url", "words"),
     [
