@@ -92,7 +92,8 @@ class Archipelago:
 
     def best(self, count: int) -> list[Candidate]:
         """Return the best programs of all islands, the best first."""
-        every = {each.id: each for island in self._islands for each in island.candidates}
+        firsts = (each.candidates.first(count, self._direction) for each in self._islands)
+        every = {each.id: each for few in firsts for each in few}
         return best_few([*every.values()], count, self._direction)
 
     def finish(self, outcome: IterationOutcome) -> ParentOutcome:

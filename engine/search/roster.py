@@ -71,10 +71,13 @@ class Roster(Sequence[Candidate]):
         return min((self[int(at)] for at in equal), key=lambda each: len(each.program))
 
     def first(self, most: int, direction: Direction) -> list[Candidate]:
-        """Return the best candidates, the best first; of equal ones the shorter."""
+        """Return the best candidates in their order; of equal ones the shortest, then the first."""
         scores = self.scores if direction is Direction.MINIMISE else -self.scores
-        few = np.argpartition(scores, most - 1)[:most] if most < len(self) else range(len(self))
-        return sorted((self[int(at)] for at in few), key=lambda each: rank(each, direction))
+        few = self._candidates
+        if most < len(self):  # all that are as good as the last of them may be the shorter
+            last = np.partition(scores, most - 1)[most - 1]
+            few = [self[int(at)] for at in np.flatnonzero(scores <= last)]
+        return sorted(few, key=lambda each: rank(each, direction))[:most]
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -120,6 +123,8 @@ def best_of(candidates: Sequence[Candidate], direction: Direction) -> Candidate:
 
 def best_few(candidates: Sequence[Candidate], count: int, direction: Direction) -> list[Candidate]:
     """Return the best candidates, the best first; of equal ones the shortest, then the first."""
+    if isinstance(candidates, Roster):
+        return candidates.first(count, direction)
     return sorted(candidates, key=lambda each: rank(each, direction))[:count]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.core import Candidate, Direction
 from engine.search.race import hashes_of
-from engine.search.roster import Roster
+from engine.search.roster import Roster, best_few
 
 
 def placed(iteration: int, index: int, score: float, length: int) -> Candidate:
@@ -43,6 +43,25 @@ def test_the_best_is_the_shortest_of_equal_ones_and_of_those_the_first(
     sign = 1 if direction is Direction.MINIMISE else -1
     best = min(each, key=lambda one: (sign * one.score, len(one.program), one.place))
     assert Roster(each).best(direction) == best
+
+
+@given(some(), st.integers(0, 160), st.sampled_from(Direction))
+def test_the_first_few_are_the_shortest_of_equal_ones_and_of_those_the_first(
+    each: list[Candidate], most: int, direction: Direction
+) -> None:
+    sign = 1 if direction is Direction.MINIMISE else -1
+    expected = sorted(each, key=lambda one: (sign * one.score, len(one.program), one.place))
+    roster = Roster(each)
+    assert roster.first(most, direction) == expected[:most]
+    assert best_few(roster, most, direction) == best_few([*roster], most, direction)
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_of_equal_ones_at_the_end_of_the_first_few_the_shorter_is_taken(
+    direction: Direction,
+) -> None:
+    longer, shorter = placed(0, 0, 1.0, 3), placed(0, 1, 1.0, 1)
+    assert Roster([longer, shorter]).first(1, direction) == [shorter]
 
 
 @given(some(least=1), st.data())
