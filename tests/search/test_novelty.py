@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.core import Candidate, Pending
-from engine.embedding import Vectors
+from engine.embedding import Vectors, embed
 from engine.search.novelty.cosine import Cosine
 
 DEGREES = {"new": 0.0, "near": 5.0, "far": 60.0, "across": 180.0, "copy": 0.0, "empty": None}
@@ -76,6 +76,28 @@ def test_what_has_no_direction_is_like_nothing() -> None:
     """Its cosine with any program is 0, with itself too."""
     assert rejected_for("empty", island("empty", "new"), threshold=0.0) is None
     assert rejected_for("empty", island("empty", "new"), threshold=-1e-9) == "id empty"
+
+
+def test_only_programs_that_it_has_not_seen_are_embedded_on_any_island() -> None:
+    asked: list[Sequence[str]] = []
+
+    def spy(programs: Sequence[str]) -> Vectors:
+        asked.append(programs)
+        return embed(programs)
+
+    known = [
+        Candidate(id=f"0.{number}", program=f"x{number} = [{number}]\n", score=0.0)
+        for number in range(200)
+    ]
+    kept = Cosine(threshold=0.5, embed=spy)
+    # One more, one that had no verdict before, those of another island, and some of both.
+    waiting: list[Candidate | Pending] = [Pending(id="0.100", program=known[100].program)]
+    islands = [known[:100], known[:100] + waiting, known[:101], known[101:], known[90:120]]
+    for number, island in enumerate(islands):
+        new = known[95 + 10 * (number % 2)].program
+        found, afresh = (rule.near_copy(new, island) for rule in (kept, Cosine(threshold=0.5)))
+        assert found == afresh
+    assert [len(programs) for programs in asked] == [101, 2, 1, 100, 1]
 
 
 def test_with_real_programs() -> None:

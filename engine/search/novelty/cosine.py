@@ -7,7 +7,7 @@ threshold belongs to a kind of vectors: n-grams of syntax (``engine.embedding``)
 than the vectors of a language model.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -36,7 +36,11 @@ class CosineSettings(NoveltySettings):
 
 
 class Cosine:
-    """The rule, for programs of any island."""
+    """The rule, for programs of any island.
+
+    A vector is kept as long as the rule, 4 KiB with those of ``engine.embedding``: each child is
+    compared with all programs of its island, and to make the vectors anew takes far longer.
+    """
 
     def __init__(
         self, *, threshold: float, embed: Callable[[Sequence[str]], Vectors] = embed
@@ -49,6 +53,8 @@ class Cosine:
         """
         self._embed = embed
         self._threshold = threshold
+        self._vectors: Vectors | None = None  # with room for later ones
+        self._rows: dict[str, int] = {}  # of the programs' vectors, by their ids
 
     def near_copy(
         self, program: str, island: Sequence[Candidate | Pending]
@@ -56,7 +62,22 @@ class Cosine:
         """Return the program that a new one is nearest to, of several the first, if too near."""
         if not island:
             return None
-        vectors = self._embed([program, *(each.program for each in island)])
-        (found,) = cosines(vectors[:1], vectors[1:])
+        new = {each.id: each.program for each in island if each.id not in self._rows}
+        vectors = self._embed([program, *new.values()])
+        kept = self._keep(new, vectors[1:])
+        (found,) = cosines(vectors[:1], kept[[self._rows[each.id] for each in island]])
         nearest = int(np.argmax(found))
         return island[nearest] if float(found[nearest]) > self._threshold else None
+
+    def _keep(self, ids: Collection[str], vectors: Vectors) -> Vectors:
+        """Keep the vectors of programs; return all that are kept."""
+        size, needed = len(self._rows), len(self._rows) + len(ids)
+        kept = vectors[:0] if self._vectors is None else self._vectors
+        if needed > len(kept):
+            room = np.empty((max(needed, 2 * size), vectors.shape[1]), np.float32)
+            room[:size] = kept[:size]
+            kept = room
+        kept[size:needed] = vectors
+        self._rows |= zip(ids, range(size, needed), strict=True)
+        self._vectors = kept
+        return kept
