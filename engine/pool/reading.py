@@ -91,7 +91,7 @@ def _found(
     """Yield the name of each program in a folder, and its text or its file; or what is wrong."""
     if is_run(folder):
         try:
-            best = read_run(folder, problem=problem).best[:most_of_run]
+            best = read_run(folder, problem=problem, most=most_of_run).best
         except UserError as error:
             yield label, error
             return

@@ -8,8 +8,9 @@ Does not cover reading a pool: ``reading.py``.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ from engine.core import Candidate, Problem, UserError
 from engine.problem import load_problem
 from engine.search.roster import rank
 from engine.settings import RunSettings
-from engine.store import RunHistory, is_held, read_log
+from engine.store import is_held, read_log, replay
 from engine.store.folder import whole_folder
 from engine.syntax import read
 
@@ -35,7 +36,7 @@ class RecordedRun:
         folder: where it is.
         settings: as resolved when it began.
         fingerprint: the problem's at that time.
-        best: its valid programs without copies, the best first.
+        best: its valid programs without copies, the best first, as many as were asked for.
     """
 
     folder: Path
@@ -44,8 +45,13 @@ class RecordedRun:
     best: list[Candidate]
 
 
-def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
+def read_run(folder: Path, *, problem: Problem, most: int | None = None) -> RecordedRun:
     """Return a run of ``problem``.
+
+    Args:
+        folder: the run's.
+        problem: that it has to be of.
+        most: how many of its best programs; None for all. To tell copies apart is to parse them.
 
     Raises:
         UserError: the folder is no run of this problem, is damaged, or a process works on it.
@@ -54,13 +60,10 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
     name = Path(settings.problem).name
     if name != problem.name:
         raise UserError(f"{folder} is a run of problem {name}, not of {problem.name}")
-    history = RunHistory(direction=problem.direction)
     if is_held(folder):
         raise UserError(f"another process works on {folder}; wait for it or stop it")
-    for recorded in read_log(folder):
-        history.fold(recorded)
-    if not history.sessions:
-        raise UserError(f"{folder} is damaged: its log has no beginning")
+    events = tuple(read_log(folder))  # all, so that the log is closed before one is found wrong
+    history = replay(events, problem.direction, name=folder)
     valid = [
         Candidate(id=each.candidate, program=history.program_of(each.candidate), score=each.score)
         for each in history.verdicts.values()
@@ -71,28 +74,31 @@ def read_run(folder: Path, *, problem: Problem) -> RecordedRun:
         folder=folder,
         settings=settings,
         fingerprint=history.sessions[0].fingerprint,
-        best=_different(valid, program=lambda each: each.program),
+        best=[*islice(_different(valid, program=lambda each: each.program), most)],
     )
 
 
-def _different(items: Iterable[T], *, program: Callable[[T], str]) -> list[T]:
-    """Return the items without those whose program is the same as an earlier item's."""
-    found: dict[str, T] = {}
+def _different(items: Iterable[T], *, program: Callable[[T], str]) -> Iterator[T]:
+    """Yield the items without those whose program is the same as an earlier item's."""
+    found: set[str] = set()
     for each in items:
         text = program(each)
         known = read(text)
-        found.setdefault(text if known is None else known.key, each)
-    return list(found.values())
+        key = text if known is None else known.key
+        if key not in found:
+            found.add(key)
+            yield each
 
 
 def _of_other_scores(
     pairs: Iterable[tuple[RecordedRun, Candidate]],
-) -> list[tuple[RecordedRun, Candidate]]:
-    """Return the first program of each score."""
-    found: dict[float, tuple[RecordedRun, Candidate]] = {}
+) -> Iterator[tuple[RecordedRun, Candidate]]:
+    """Yield the first program of each score."""
+    found: set[float] = set()
     for pair in pairs:
-        found.setdefault(pair[1].score, pair)
-    return list(found.values())
+        if pair[1].score not in found:
+            found.add(pair[1].score)
+            yield pair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,22 +145,23 @@ def export(
     settings = config.load_recorded(runs[0])
     data = Path(settings.data) if settings.data is not None else None
     problem = load_problem(Path(settings.problem), data=data, metric=settings.metric)
-    first, *others = recorded = [read_run(run, problem=problem) for run in runs]
+    share = top if each is None else min(each, top)  # no run can give more
+    most = None if distinct else share  # how many have one score is not known before
+    first, *others = recorded = [read_run(run, problem=problem, most=most) for run in runs]
     for run in others:
         if run.fingerprint != first.fingerprint:
             raise UserError(
                 f"{run.folder} and {first.folder} were scored by different versions of the "
                 "problem, so their scores do not compare; export each to a pool of its own"
             )
+    chosen = _of_other_scores if distinct else iter
     pairs = [[(run, candidate) for candidate in run.best] for run in recorded]
-    if distinct:
-        pairs = [_of_other_scores(each_run) for each_run in pairs]
     ordered = sorted(
-        (pair for each_run in pairs for pair in each_run[:each]),
+        (pair for each_run in pairs for pair in islice(chosen(each_run), each)),
         key=lambda pair: rank(pair[1], problem.direction),
     )
-    best = _different(ordered, program=lambda pair: pair[1].program)
-    best = (_of_other_scores(best) if distinct else best)[:top]
+    different = _different(ordered, program=lambda pair: pair[1].program)
+    best = [*islice(chosen(different), top)]
     if not best:
         raise UserError(f"no run in {', '.join(map(str, runs))} has a valid program")
     entries = [

@@ -10,7 +10,7 @@ import pytest
 from engine import config
 from engine.core import INITIAL, Evaluation, Failure, Problem
 from engine.problem import load_problem
-from engine.store import Child, Event, Session, Verdict, create_run
+from engine.store import Call, Child, Event, Session, Verdict, create_run
 from engine.syntax import read
 
 MakeRun = Callable[..., Path]
@@ -37,6 +37,7 @@ def make_run(tmp_path: Path, signal: Problem) -> MakeRun:
         events: list[Event] = [
             Session(number=0, engine="0", fingerprint=fingerprint),
             Verdict(candidate=INITIAL, evaluation=initial, program=signal.initial_program),
+            _call(len(scores)),
         ]
         for index, (candidate, score) in enumerate(scores.items()):
             text = f"def {signal.entry_point}(x):\n    return x * {candidate}\n"
@@ -51,6 +52,22 @@ def make_run(tmp_path: Path, signal: Problem) -> MakeRun:
         return tmp_path / "runs" / name
 
     return make
+
+
+def _call(k: int) -> Call:
+    return Call(
+        iteration=0,
+        island=0,
+        parent=INITIAL,
+        rule="elite",
+        operator="infill",
+        k=k,
+        known=2,
+        prompt="",
+        prompt_tokens=1,
+        temperatures=(1.0,) * k,
+        seeds=(0,) * k,
+    )
 
 
 def _child(candidate: str, program: str, index: int) -> Child:

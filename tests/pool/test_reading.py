@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from engine.core import INITIAL, Direction, Problem, UserError
-from engine.pool import PoolReading, read_pool
+from engine import syntax
+from engine.core import INITIAL, Direction, Problem, Program, UserError
+from engine.pool import PoolReading, read_pool, runs
 from engine.pool.reading import MAX_BYTES
 from engine.problem import load_problem
 
@@ -218,6 +221,49 @@ def test_a_runs_best_programs_are_read(make_run: MakeRun, signal: Problem, folde
     assert [*found.programs] == names
     assert found.unusable == {"earlier/0.2": "the same program as pool/copy.py"}
     assert found.programs[names[2]].text == signal.initial_program
+
+
+def test_of_a_runs_copies_the_next_best_program_takes_the_place_and_no_more_are_parsed(
+    make_run: MakeRun, signal: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = []
+
+    def spy(text: str) -> Program | None:
+        parsed.append(text)
+        return syntax.read(text)
+
+    monkeypatch.setattr(runs, "read", spy)
+    name = signal.entry_point
+    programs = {
+        "0.1": f"def {name}(x):\n    return x\n",
+        "0.2": f"def {name}(x):  # again\n    return x\n",
+    }
+    scores = {"0.0": 0.6, "0.1": 0.9, "0.2": 0.8, "0.3": 0.7}
+    found = read(signal, make_run("earlier", scores, programs=programs), most_of_run=2)
+    assert [*found.programs] == ["earlier/0.1", "earlier/0.3"]
+    assert len(parsed) == 3
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("kind = 'child' AND subject = '0.1'", "nobody made candidate 0.1"),
+        ("kind = 'call'", "child 0.0 has no call"),
+        ("kind = 'session'", "it has no beginning"),
+        ("kind = 'verdict' AND subject = 'initial'", "child 0.0 has no call"),
+    ],
+)
+def test_a_run_whose_log_lacks_an_event_does_not_stop_the_rest(
+    make_run: MakeRun, signal: Problem, lost: str, words: str
+) -> None:
+    damaged = make_run("damaged", {"0.0": 0.4, "0.1": 0.6})
+    with closing(sqlite3.connect(damaged / "run.db")) as db:
+        assert db.execute(f"DELETE FROM events WHERE {lost}").rowcount == 1
+        db.commit()
+    found = read(signal, damaged, make_run("whole", {"0.0": 0.4}))
+    assert [*found.programs] == [f"whole/{INITIAL}", "whole/0.0"]
+    assert [*found.unusable] == ["damaged"]
+    assert f"log is damaged: {words}" in found.unusable["damaged"]
 
 
 def test_a_run_of_another_problem_or_a_damaged_one_does_not_stop_the_rest(
