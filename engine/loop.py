@@ -155,11 +155,16 @@ class Loop:
         filler.send()
 
     def _parse(self, request: Request, response: Response) -> None:
-        """Record a response's children, and keep those that are worth an evaluation."""
+        """Record a response's children, and keep those that are worth an evaluation.
+
+        Of a child that the end of the budget cuts off nobody knows what it would have become, so
+        that is why it is refused, whatever its first lines are.
+        """
         for event in request.news(response):
             self.record(event)
         for child in self.reader.children(request, response):
-            if child.refusal is None and self.allowance.is_spent:
+            is_spent = self.allowance.is_spent
+            if is_spent and (child.refusal is None or request.is_cut_off(response)):
                 child = replace(child, refusal=Refusal.BUDGET)
             self.record(child)
             if child.refusal is None:

@@ -103,6 +103,16 @@ class TableModel:
         return EngineLoad(waiting=0, kv_usage=0.0)
 
 
+class StallingModel(TableModel):
+    """Writes the first child and begins the second one, and then no more until it is ended."""
+
+    def step(self) -> None:
+        (fan,) = self._fans
+        if 0 in fan.indices:
+            fan.write(1, lines=2)
+            fan.write(0, lines=4)
+
+
 class TablePool:
     """A pool whose verdicts follow from program and stage; what does well at the last cheap one
     does badly at the others. They come back by chance.
@@ -197,11 +207,17 @@ def beginning() -> list[Event]:
 
 
 def go_on(
-    settings: RunSettings, problem: Problem, events: list[Event], *, most: int, seed: int
+    settings: RunSettings,
+    problem: Problem,
+    events: list[Event],
+    *,
+    most: int,
+    seed: int,
+    model_of: type[TableModel] = TableModel,
 ) -> None:
     """Go on with the run recorded in ``events`` until it ends or has ``most`` of them."""
     committed = [*events]
-    model, bell = TableModel(committed), threading.Event()
+    model, bell = model_of(committed), threading.Event()
     restored = restore(settings, problem, [_recorded(event) for event in events], model)
 
     def record(event: Event) -> None:
@@ -383,3 +399,19 @@ def test_a_stage_is_switched_off_though_the_run_dies_when_that_is_found(problem:
     events = whole[:end]
     go_on(settings, problem, events, most=10**9, seed=1)
     assert sorted_out(events) == sorted_out(whole)
+
+
+def test_children_that_the_end_of_the_budget_cuts_off_are_no_failures(problem: Problem) -> None:
+    settings = config.resolve(
+        [
+            *("search.operators.infill=0", "search.operators.rewrite=1", "search.k=4"),
+            *("islands.count=1", "budget.tokens=1", "budget.seconds=null"),
+        ]
+    )
+    events = beginning()
+    go_on(settings, problem, events, most=10**9, seed=0, model_of=StallingModel)
+    children = {event.id: event for event in events if isinstance(event, Child)}
+    assert children.pop("0.0").refusal is None
+    assert [bool(child.completion) for child in children.values()] == [True, False, False]
+    assert {child.program for child in children.values()} == {None}
+    assert {child.refusal for child in children.values()} == {Refusal.BUDGET}

@@ -173,6 +173,15 @@ class Request:
         parent, prompt = self.proposal.parent, self.prompt
         return self.operator.is_complete(parent=parent, prompt=prompt, text=text)
 
+    def is_cut_off(self, response: Response) -> bool:
+        """Whether a completion was ended before its program was complete.
+
+        A list that was cut off has complete programs, and none for the children that are absent.
+        """
+        generation = response.generation
+        is_aborted = generation.finish_reason == "abort" and not self.lists
+        return is_aborted and not self.is_over(generation.text)
+
     def child_id(self, index: int) -> str:
         """Return the id of a child."""
         return f"{self.proposal.iteration}.{index}"

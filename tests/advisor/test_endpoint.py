@@ -289,7 +289,7 @@ def test_a_run_that_ends_does_not_wait_for_the_endpoint() -> None:
         go_on(settings_of(*ENDPOINT, url, *budget, "budget.seconds=10", "islands.count=2"), events)
         free.set()
     history = history_of(events)
-    assert set(history.refusals) == {Refusal.UNPARSED}
+    assert set(history.refusals) == {Refusal.BUDGET}
     assert {child.finish_reason for child in history.children.values()} == {"abort"}
 
 

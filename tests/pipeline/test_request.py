@@ -132,6 +132,16 @@ def test_the_operator_says_when_a_child_is_over() -> None:
     assert not request().is_over("good\n")
 
 
+def test_a_completion_is_cut_off_if_it_is_ended_before_its_program_is_complete() -> None:
+    def is_cut_off(text: str, reason: str) -> bool:
+        call = request()
+        return call.is_cut_off(receive(call, completion(0, text=text, finish_reason=reason)))
+
+    assert is_cut_off("good\n", "abort") and is_cut_off("", "abort")
+    assert not is_cut_off("done\n", "abort")  # ended early, with its program
+    assert not is_cut_off("good\n", "stop") and not is_cut_off("good\n", "length")
+
+
 def test_the_event_of_a_child() -> None:
     call = request(numbers=[1, 3])  # of a call that a death cut short
     child = call.child(receive(call, completion(1)), 3, program=read("y = 2\n"), refusal=None)
