@@ -10,14 +10,16 @@ from engine.store import RunHistory
 class Judged:
     """A fold of a log's events."""
 
-    def __init__(self, history: RunHistory, *, max_lag: int) -> None:
+    def __init__(self, history: RunHistory, *, max_lag: int, most: int | None = None) -> None:
         """Begin with no event.
 
         Args:
             history: of the log; it has every event before this has.
             max_lag: see `Versions`.
+            most: calls that wait; the earliest are left out for later ones. None for all.
         """
         self._history = history
+        self._most = most
         self._awaited = Counter[int]()  # children, by iteration
         self.waiting = deque[int]()
         """Iterations to learn from, in the order in which they were judged."""
@@ -59,6 +61,9 @@ class Judged:
             self.stale += 1
         else:
             self.waiting.append(iteration)
+        if self._most is not None and len(self.waiting) > self._most:
+            self.waiting.popleft()
+            self.stale += 1
 
     def _is_stale(self, iteration: int) -> bool:
         return self.versions.is_stale(self._history.calls[iteration].adapter)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.core import Event, Update
+from engine.learning.group import Group
 from engine.learning.groups import MakeGroup
 from engine.learning.job import Done
 from engine.learning.judged import Judged
@@ -23,6 +24,8 @@ from engine.learning.steady import SteadyTrainer
 from engine.learning.steps import Steps, checkpoint, needed_checkpoint
 from engine.settings import LearningSettings
 from engine.store import RunHistory
+
+_MOST = 256  # groups that wait; the latest make up a step, so those before are hardly ever needed
 
 
 class Adopter(Protocol):
@@ -73,7 +76,11 @@ class Learner:
     _adopter: Adopter | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._judged = Judged(self.history, max_lag=self.settings.max_lag)
+        self._judged = Judged(
+            self.history,
+            max_lag=self.settings.max_lag,
+            most=max(_MOST, self.settings.groups),
+        )
         self._steps = Steps(
             settings=self.settings,
             folder=self.folder,
@@ -115,15 +122,17 @@ class Learner:
             self._begin()
 
     def _begin(self) -> None:
-        """Begin a step if there are enough groups."""
-        waiting = self._judged.waiting
-        if len(waiting) < self.settings.groups:
+        """Begin a step if there are enough groups, with the latest; no other is made."""
+        waiting, most = self._judged.waiting, self.settings.groups
+        if len(waiting) < most:
             return
-        groups = []
-        for iteration in list(waiting):
+        groups: list[Group] = []
+        for iteration in reversed([*waiting]):
             group = self.make_group(self.history.calls[iteration], self.history)
             if group is None:
                 waiting.remove(iteration)
-            else:
-                groups.append(group)
-        self._steps.begin(groups)
+                continue
+            groups.append(group)
+            if len(groups) == most:
+                self._steps.begin(groups[::-1])
+                return

@@ -40,6 +40,7 @@ class Bench:
 
     def __init__(self, folder: Path, *, groups: int = 2, max_lag: int = 1) -> None:
         self.trainer, self.adopter = HandTrainer(), HandAdopter()
+        self.made: list[int] = []  # iterations of which a group was made
         self.history = RunHistory(direction=Direction.MAXIMISE)
         self.learner = Learner(
             settings=replace(
@@ -47,11 +48,7 @@ class Bench:
             ),
             history=self.history,
             folder=folder,
-            make_group=lambda call, history: Group(
-                iteration=call.iteration,
-                adapter=call.adapter,
-                members=(Member(answers=(), reward=0.0),),
-            ),
+            make_group=self.make_group,
             trainer=self.trainer,  # type: ignore[arg-type]
             progress=lambda: 0.5,
         )
@@ -64,6 +61,14 @@ class Bench:
             ),
         )
         self.learner.serve(self.adopter)
+
+    def make_group(self, call: Call, history: RunHistory) -> Group:
+        self.made.append(call.iteration)
+        return Group(
+            iteration=call.iteration,
+            adapter=call.adapter,
+            members=(Member(answers=(), reward=0.0),),
+        )
 
     def record(self, *events: Event) -> None:
         for event in events:
@@ -222,6 +227,21 @@ def test_no_group_is_learned_twice_and_the_latest_come_first(tmp_path: Path) -> 
     bench.adopter.loaded = [(1, 1.0)]
     bench.turn()
     assert [group.iteration for group in bench.trainer.jobs[1].groups] == [1, 2]
+
+
+def test_steps_that_are_taken_back_let_no_groups_pile_up(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    back = replace(STEP, rolled_back="not finite", version=0)
+    for iteration in range(300):
+        bench.call(iteration)
+        bench.judge(iteration)
+    bench.turn()
+    updates = [bench.step(back) for _ in range(128)]
+    assert bench.made == [*range(299, 43, -1)]  # two a step, and none that waited too long
+    assert [update.groups for update in updates[:2]] == [(298, 299), (296, 297)]
+    assert [update.stale for update in updates] == [300 - 256] + [0] * 127
+    bench.turn()
+    assert len(bench.trainer.jobs) == 128
 
 
 def test_groups_that_lag_too_far_behind_are_left_out_and_counted(tmp_path: Path) -> None:

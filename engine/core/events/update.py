@@ -17,7 +17,7 @@ class Update(RecordedEvent):
         version: of the adapter that calls begin with from now on: the step's number, or that of an
             earlier one if the step was skipped or rolled back.
         groups: iterations of the calls in this log that it learned from.
-        stale: how many groups were left out before it because they lagged too far behind.
+        stale: how many groups were left out before it: they lagged too far, or too many waited.
         progress: share of the budget that was spent when it began, from 0 to 1.
         skipped: why nothing was learned; None for a step that learned.
         rolled_back: why the adapter is an earlier one; None for a step that stands.
