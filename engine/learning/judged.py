@@ -21,6 +21,7 @@ class Judged:
         self._history = history
         self._most = most
         self._awaited = Counter[int]()  # children, by iteration
+        self._missing = Counter[int]()  # those of them that are not recorded
         self.waiting = deque[int]()
         """Iterations to learn from, in the order in which they were judged."""
         self.stale = 0
@@ -30,19 +31,26 @@ class Judged:
 
     @property
     def open_versions(self) -> set[int]:
-        """The versions of the calls that are not over."""
-        return {self._history.calls[iteration].adapter for iteration in self._awaited}
+        """The versions that children are still to be decoded with; a verdict needs none."""
+        return {self._history.calls[iteration].adapter for iteration in self._missing}
 
     def fold(self, event: Event) -> None:
         """Take in an event that is recorded."""
         if isinstance(event, Call):
-            self._awaited[event.iteration] = event.k
-        elif isinstance(event, Child) and event.refusal is not None:
-            self._note(event)
+            self._awaited[event.iteration] = self._missing[event.iteration] = event.k
+        elif isinstance(event, Child):
+            self._fold_child(event)
         elif isinstance(event, Verdict) and event.candidate in self._history.children:
             self._note(self._history.children[event.candidate])
         elif isinstance(event, Update):
             self._fold_update(event)
+
+    def _fold_child(self, child: Child) -> None:
+        self._missing[child.iteration] -= 1
+        if not self._missing[child.iteration]:
+            del self._missing[child.iteration]
+        if child.refusal is not None:
+            self._note(child)
 
     def _fold_update(self, update: Update) -> None:
         self.versions.fold(update)

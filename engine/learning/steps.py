@@ -19,7 +19,7 @@ from engine.learning.versions import Versions
 from engine.settings import LearningSettings
 
 _ADAPTERS = "adapters"  # name of the folder with the checkpoints in a run's folder
-_KEPT = 6  # checkpoints, besides those of calls that are not over; a collapse goes back by four
+_KEPT = 6  # checkpoints, besides those still decoded with; a collapse goes back by four
 
 
 @dataclass(kw_only=True)
@@ -89,7 +89,7 @@ class Steps:
         """Remove the checkpoints that no session, no step that goes back and no call needs.
 
         Args:
-            needed: versions of the calls that are not over.
+            needed: versions that children are still to be decoded with.
         """
         kept = {*self.versions.last(_KEPT), *needed}
         for version, folder in checkpoints(self.folder).items():

@@ -42,6 +42,7 @@ class Bench:
         self.trainer, self.adopter = HandTrainer(), HandAdopter()
         self.made: list[int] = []  # iterations of which a group was made
         self.history = RunHistory(direction=Direction.MAXIMISE)
+        self.events: list[Event] = []
         self.learner = Learner(
             settings=replace(
                 config.resolve(["learning=mean_baseline"]).learning, groups=groups, max_lag=max_lag
@@ -72,6 +73,7 @@ class Bench:
 
     def record(self, *events: Event) -> None:
         for event in events:
+            self.events.append(event)
             self.history.fold(Recorded(session=0, elapsed=0.0, event=event))
             self.learner.fold(event)
 
@@ -294,6 +296,21 @@ def test_a_resumed_run_goes_on_with_what_was_not_learned(tmp_path: Path) -> None
     (job,) = again.trainer.jobs
     assert (job.number, job.version) == (2, 1)
     assert [group.iteration for group in job.groups] == [1]
+
+
+def test_a_resume_needs_no_checkpoint_for_children_that_are_decoded(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    for number in range(1, 10):
+        bench.learn(number)
+    assert not (tmp_path / "adapters" / "000001").exists()
+    # A guess that was decoded with version 1, and came true only now.
+    guess = [child(100, index, refusal=None) for index in range(K)]
+    bench.record(call(100, adapter=1), *guess)
+
+    again = Bench(tmp_path, groups=1)
+    again.record(*bench.events[2:])  # the first two are every bench's
+    again.learner.serve(adopter := HandAdopter())
+    assert adopter.asked == [9]
 
 
 def test_checkpoints_of_open_calls_and_the_latest_stay(tmp_path: Path) -> None:

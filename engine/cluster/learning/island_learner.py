@@ -36,7 +36,7 @@ class Standing:
 
     Attributes:
         share: of its budget that is spent, from 0 to 1.
-        versions: that its open calls began with.
+        versions: that children of its calls are still to be decoded with.
     """
 
     share: float

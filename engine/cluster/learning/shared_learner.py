@@ -107,7 +107,7 @@ class SharedLearner:
         """Take the step that is over, and begin the next one if it is time.
 
         Args:
-            needed: versions of the islands' calls that are not over.
+            needed: versions that children of the islands are still to be decoded with.
         """
         done = self._steps.trainer.completed()
         if done is not None:
