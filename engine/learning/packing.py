@@ -98,13 +98,14 @@ def pack(sequences: Sequence[tuple[Tokens, Tokens]]) -> Pack:
 def split(
     sequences: Sequence[tuple[Tokens, Tokens]], *, most_tokens: int, shares: bool
 ) -> Iterator[tuple[int, ...]]:
-    """Share sequences out to packs, so that no pack has many more tokens than ``most_tokens``.
+    """Share sequences out to packs.
 
     Args:
         sequences: prompt and answer of each.
-        most_tokens: of a pack with more than one prompt.
-        shares: whether siblings' prompt is computed once; then they stay together. What prompts
-            have in common is not counted.
+        most_tokens: of a pack with more than one answer. What prompts or answers have in common is
+            not counted, but for a prompt that is common to all of a pack.
+        shares: whether siblings' prompt is computed once; then they stay together as far as there
+            is room.
 
     Yields:
         indices of the sequences of one pack; at least one.
@@ -115,14 +116,39 @@ def split(
     chosen: list[int] = []
     tokens = 0
     for (prompt, _), indices in sorted(together.items()):  # those that begin alike are neighbours
-        more = len(prompt) + sum(len(sequences[index][1]) for index in indices)
-        if chosen and tokens + more > most_tokens:
-            yield tuple(chosen)
-            chosen, tokens = [], 0
-        chosen += indices
-        tokens += more
+        answers = {index: len(sequences[index][1]) for index in indices}
+        for part, more in _siblings(answers, prompt=len(prompt), most_tokens=most_tokens):
+            if chosen and tokens + more > most_tokens:
+                yield tuple(chosen)
+                chosen, tokens = [], 0
+            chosen += part
+            tokens += more
     if chosen:
         yield tuple(chosen)
+
+
+def _siblings(
+    answers: Mapping[int, int], *, prompt: int, most_tokens: int
+) -> Iterator[tuple[list[int], int]]:
+    """Share the answers to one prompt out, since attention between them grows with their square.
+
+    Args:
+        answers: tokens of each, by index.
+        prompt: its tokens.
+        most_tokens: of the prompt with more than one answer.
+
+    Yields:
+        indices, at least one, and the tokens of these answers and the prompt.
+    """
+    part: list[int] = []
+    tokens = prompt
+    for index, more in answers.items():
+        if part and tokens + more > most_tokens:
+            yield part, tokens
+            part, tokens = [], prompt
+        part.append(index)
+        tokens += more
+    yield part, tokens
 
 
 class _Row:

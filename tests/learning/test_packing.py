@@ -165,6 +165,17 @@ def test_packs_are_bounded_and_keep_siblings_together() -> None:
     assert [len(part) for part in alone] == [1] * len(SEQUENCES)
 
 
+def test_siblings_for_which_a_pack_has_no_room_are_split() -> None:
+    many = [(PARENT, tokens(5 + index % 3, seed=index)) for index in range(64)]
+    many[9] = (PARENT, tokens(90, seed=9))
+    parts = list(split(many, most_tokens=80, shares=True))
+    assert [index for part in parts for index in part] == list(range(64))
+    assert (9,) in parts
+    counts = [len(PARENT) + sum(len(many[index][1]) for index in part) for part in parts]
+    assert all(count <= 80 or len(part) == 1 for count, part in zip(counts, parts, strict=True))
+    assert len(parts) < 16
+
+
 @pytest.mark.parametrize("adapter", ["last_block", "full"])
 def test_blocks_that_are_computed_again_on_the_way_back_change_no_gradient(
     learning: Settings, tmp_path: Path, adapter: str, monkeypatch: pytest.MonkeyPatch

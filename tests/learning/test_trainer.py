@@ -103,6 +103,29 @@ def test_log_probabilities_do_not_depend_on_what_is_computed_beside(
     assert torch.allclose(together[0][1:], together[3], atol=1e-5)
 
 
+@pytest.mark.parametrize("adapter", ["last_block", "full"])
+def test_siblings_that_are_split_make_the_same_step(
+    tiny: Path,
+    learning: Settings,
+    group_of: Groups,
+    monkeypatch: pytest.MonkeyPatch,
+    adapter: str,
+) -> None:
+    group = group_of("x = ", {"good": 1.0, "bad": 0.0, "gone": 0.5, "a + b": 0.0, "c": 0.0})
+    answers = [member.answers[0] for member in group.members]
+    steps, effects = [], []
+    for most in (10**6, 12):
+        monkeypatch.setattr("engine.learning.batch._MOST_TOKENS", most)
+        one = trainer(tiny, learning(adapter=adapter, learning_rate=3e-3, passes=2))
+        steps.append(one.step([group], version=0, progress=0.1))
+        effects.append(torch.cat(one.logprobs(answers)))
+    whole, parted = steps
+    assert parted.tokens == whole.tokens
+    for name in ("gradient_norm", "kl", "entropy", "clip_share"):
+        assert getattr(parted, name) == pytest.approx(getattr(whole, name), rel=1e-4)
+    assert torch.allclose(*effects, atol=1e-4)
+
+
 def test_a_second_pass_is_clipped(tiny: Path, learning: Settings, group_of: Groups) -> None:
     group = group_of("x = ", {"good": 1.0, "bad": 0.0})
     once = trainer(tiny, learning(learning_rate=1e-2)).step([group], version=0, progress=0.1)
