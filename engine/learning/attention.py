@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-from engine.learning.packing import Window
+from engine.learning.packing import Sight, Window
 
 NAME = "brood_windows"
 
@@ -47,7 +47,7 @@ class Windows:
         parts = torch.split(query, [len(window.rows) for window in self.windows], dim=1)
         return torch.cat(
             [
-                _attend(part, key[:, window.keys], value[:, window.keys], window.mask, scale)
+                _attend(part, key[:, window.keys], value[:, window.keys], window.sight, scale)
                 for part, window in zip(parts, self.windows, strict=True)
             ],
             dim=1,
@@ -77,14 +77,14 @@ class Span:
         positions: shape (n,).
         key: shape (KV heads, m, size).
         value: shape (KV heads, m, size).
-        mask: which of the m is seen, shape (n, m).
+        sight: which of the m is seen.
     """
 
     states: torch.Tensor
     positions: torch.Tensor
     key: torch.Tensor
     value: torch.Tensor
-    mask: torch.Tensor
+    sight: Sight
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Spans:
         parts = torch.split(query, [len(span.states) for span in self.spans], dim=1)
         return torch.cat(
             [
-                _attend(part, span.key, span.value, span.mask, scale)
+                _attend(part, span.key, span.value, span.sight, scale)
                 for part, span in zip(parts, self.spans, strict=True)
             ],
             dim=1,
@@ -130,7 +130,7 @@ def _viewed(
 
 
 def _attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, sight: Sight, scale: float
 ) -> torch.Tensor:
     """Return what a window's queries get.
 
@@ -140,6 +140,6 @@ def _attend(
     shared = heads // key.shape[0]
     rows = query.reshape(key.shape[0], shared * count, size)
     found = torch.nn.functional.scaled_dot_product_attention(
-        rows[None], key[None], value[None], attn_mask=mask.repeat(shared, 1), scale=scale
+        rows[None], key[None], value[None], attn_mask=sight.mask.repeat(shared, 1), scale=scale
     )
     return found[0].reshape(heads, count, size)

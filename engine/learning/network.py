@@ -122,13 +122,15 @@ class Network:
         places = prepared.places[index]
         number = int(torch.searchsorted(starts, places[0], right=True)) - 1
         span, rows = prepared.spans[number], places - starts[number]
-        seen = span.mask[rows[-1]]  # of the last token: its ancestors, in order
+        everything = torch.arange(len(span.sight.begins))
+        # Of the last token: its ancestors, in order.
+        seen = span.sight.part(rows[-1:], everything).mask[0]
         one = Span(
             states=span.states[rows],
             positions=span.positions[rows],
             key=span.key[:, seen].clone(),
             value=span.value[:, seen].clone(),
-            mask=span.mask[rows][:, seen],
+            sight=span.sight.part(rows, seen),
         )
         return Prepared(sequences=sequences, places=(torch.arange(len(rows)),), spans=(one,))
 
@@ -217,7 +219,7 @@ class Network:
                 positions=packed.positions[window.rows],
                 key=seen.key[:, window.keys],
                 value=seen.value[:, window.keys],
-                mask=window.mask,
+                sight=window.sight,
             )
             for window in packed.asked
         )

@@ -3,7 +3,7 @@
 The prompts of an update begin alike (the task, the parent), siblings have the whole prompt in
 common, and many answers begin alike or are equal. So they are laid out as a tree: a token's
 ancestors are what stood before it. Linear layers see one long row. Attention goes window by window:
-a window's queries see the window's keys where its mask lets them.
+a window's queries see those of the window's keys that are their ancestors.
 
 Covers: the layout. Does not cover the computation: ``network.py``.
 """
@@ -17,23 +17,60 @@ Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Sight:
+    """Which keys queries see: their own token and its ancestors.
+
+    A walk through the tree of tokens comes to a token, then to all that go on from it, and then
+    leaves it. So a query sees the keys that the walk has come to and not left. That takes n + m
+    numbers, where a mask that is kept would take n m.
+
+    Attributes:
+        moments: when the walk comes to each query, shape (n,).
+        begins: when it comes to each key, shape (m,).
+        ends: when it has left it, shape (m,).
+    """
+
+    moments: torch.Tensor
+    begins: torch.Tensor
+    ends: torch.Tensor
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """Which key a query sees, shape (n, m)."""
+        moments = self.moments[:, None]
+        return (self.begins <= moments) & (moments < self.ends)
+
+    def part(self, rows: torch.Tensor, keys: torch.Tensor) -> "Sight":
+        """Return that of some of the queries and of some of the keys."""
+        return Sight(moments=self.moments[rows], begins=self.begins[keys], ends=self.ends[keys])
+
+    def to(self, device: str) -> "Sight":
+        """Return it on another device."""
+        return Sight(
+            moments=self.moments.to(device),
+            begins=self.begins.to(device),
+            ends=self.ends.to(device),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Window:
     """Queries that share their keys.
 
     Attributes:
         rows: places of the queries in the row of tokens, shape (n,).
         keys: places of the keys, in the order of their positions, shape (m,).
-        mask: which key a query sees, shape (n, m).
+        sight: which key a query sees.
     """
 
     rows: torch.Tensor
     keys: torch.Tensor
-    mask: torch.Tensor
+    sight: Sight
 
     def to(self, device: str) -> "Window":
         """Return it on another device."""
         return Window(
-            rows=self.rows.to(device), keys=self.keys.to(device), mask=self.mask.to(device)
+            rows=self.rows.to(device), keys=self.keys.to(device), sight=self.sight.to(device)
         )
 
 
@@ -198,18 +235,14 @@ class _Row:
                     tokens.append(token)
                 place.append(node)
             places.append(place)
-        count = len(parents)
-        own = torch.eye(count, dtype=torch.bool)
-        for node in range(1, count):
-            own[node] |= own[parents[node]]
-        mask = torch.cat([torch.ones(count, len(path) - 1, dtype=torch.bool), own], dim=1)
-        rows = tuple(range(len(self.ids), len(self.ids) + count - 1))
+        rows = tuple(range(len(self.ids), len(self.ids) + len(parents) - 1))
         self.ids += tokens[1:]
         self.positions += [len(path) - 1 + depth for depth in depths[1:]]
+        sight = _of_tree(parents, before=len(path) - 1)
         if rows:
-            self._window(rows, path + rows, mask[1:])
+            self._window(rows, path + rows, replace(sight, moments=sight.moments[1:]))
         keys = torch.tensor(path + rows)
-        return Window(rows=keys[len(path) - 1 :], keys=keys, mask=mask), places
+        return Window(rows=keys[len(path) - 1 :], keys=keys, sight=sight), places
 
     def _write(self, tokens: Tokens, position: int) -> Tokens:
         place = len(self.ids)
@@ -217,8 +250,8 @@ class _Row:
         self.positions += range(position, position + len(tokens))
         return tuple(range(place, len(self.ids)))
 
-    def _window(self, rows: Tokens, keys: Tokens, mask: torch.Tensor) -> None:
-        window = Window(rows=torch.tensor(rows), keys=torch.tensor(keys), mask=mask)
+    def _window(self, rows: Tokens, keys: Tokens, sight: Sight) -> None:
+        window = Window(rows=torch.tensor(rows), keys=torch.tensor(keys), sight=sight)
         self.windows.append(window)
 
 
@@ -238,5 +271,36 @@ def _alike(first: Tokens, last: Tokens) -> int:
     return min(len(first), len(last))
 
 
-def _causal(queries: int, keys: int) -> torch.Tensor:
-    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+def _causal(queries: int, keys: int) -> Sight:
+    """Return what the last tokens of a sequence see of it."""
+    moments = torch.arange(keys)
+    return Sight(
+        moments=moments[keys - queries :], begins=moments, ends=torch.full_like(moments, keys)
+    )
+
+
+def _of_tree(parents: Sequence[int], *, before: int) -> Sight:
+    """Return what the nodes of a tree see of a sequence, all of which they see, and of the tree.
+
+    Args:
+        parents: of each node, which stand before it; -1 for the first node, the root.
+        before: tokens of the sequence.
+    """
+    sizes = [1] * len(parents)  # of the node and all that go on from it
+    for node in range(len(parents) - 1, 0, -1):
+        sizes[parents[node]] += sizes[node]
+    begins, free = [before], [before + 1]  # `free`: where the walk comes to a node's next child
+    for node in range(1, len(parents)):
+        parent = parents[node]
+        begins.append(free[parent])
+        free.append(free[parent] + 1)
+        free[parent] += sizes[node]
+    moments = torch.tensor(begins)
+    path = torch.arange(before)
+    return Sight(
+        moments=moments,
+        begins=torch.cat([path, moments]),
+        ends=torch.cat(
+            [torch.full_like(path, before + len(parents)), moments + torch.tensor(sizes)]
+        ),
+    )

@@ -1,5 +1,6 @@
 """Packed computation against each sequence by itself."""
 
+import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -151,9 +152,15 @@ def test_each_token_sees_its_own_past() -> None:
     for (prompt, answer), places in zip(SEQUENCES, packed.places, strict=True):
         for step, place in enumerate(places.tolist()):
             window, row = asked[place]
-            seen = window.keys[window.mask[row]]
+            seen = window.keys[window.sight.mask[row]]
             assert tuple(packed.ids[seen].tolist()) == prompt + answer[:step]
             assert packed.positions[seen].tolist() == list(range(len(prompt) + step))
+
+
+def test_what_is_kept_of_a_pack_grows_with_its_tokens_and_not_with_their_square() -> None:
+    packed = pack([(PARENT, tokens(50, seed=index)) for index in range(64)])
+    assert len(packed.ids) > 3000
+    assert len(pickle.dumps(packed)) < 200 * len(packed.ids)
 
 
 def test_packs_are_bounded_and_keep_siblings_together() -> None:
