@@ -28,6 +28,8 @@ def read(text: str) -> Program | None:
     Valid Python is one that does not nest too deeply, and a bundle all of whose Python files are
     such. A text that was read a short while ago is not read again.
     """
+    if not _is_unicode(text):
+        return None
     if not is_bundle(text):
         return _python(text)
     try:
@@ -49,6 +51,15 @@ def read(text: str) -> Program | None:
         branches=sum(each.branches for each in parts),
         calls=sum(each.calls for each in parts),
     )
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be stored and tokenized: an answer's JSON may have half a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _file(name: str, text: str) -> Program | None:

@@ -173,6 +173,15 @@ def test_verbalized_programs_have_the_same_form(problem: Problem) -> None:
     assert answered("verbalized", problem, answer) == expected(problem)
 
 
+def test_half_a_character_in_a_program_gives_no_child(problem: Problem) -> None:
+    sign = "//" if problem.name == "matrix_product" else "#"
+    old, new = CHANGE[problem.name]
+    block = block_of(problem, old, f"{new}  {sign} \ud800")
+    code = f"#:file {FILE[problem.name]}\n{block}"
+    answer = json.dumps({"responses": [{"code": code, "probability": 1}]})
+    assert answered("verbalized", problem, answer) is None
+
+
 def edit(old: str, new: str) -> str:
     return f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
 
