@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
-from engine.core import Evaluation, Fill, Problem, Program
+from engine.core import Evaluation, Fill, Problem, Program, UserError
 from engine.fill.evaluators import MOST_AHEAD, IdleEvaluators
 from engine.fill.improvements import Improvements
 from engine.fill.maker import Idea, Maker
@@ -163,8 +163,15 @@ class Filler:
         return len(self._out) + len(self._looks) - len(self._arrived)
 
     def _program_of(self, idea: Idea, future: Future[Program | None]) -> Program | None:
-        """Return what an idea came to; None if it is nothing."""
-        if (error := future.exception()) is not None:
+        """Return what an idea came to; None if it is nothing.
+
+        Raises:
+            UserError: nothing can be made any more.
+        """
+        error = future.exception()
+        if isinstance(error, UserError):
+            raise error
+        if error is not None:
             _log.warning("a fill could not be made (%s): %s", idea.maker, error)
             return None
         return future.result()

@@ -32,6 +32,8 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any, TypeVar
 
+from engine.core import UserError
+
 T = TypeVar("T")
 
 CORES_EACH = 8
@@ -68,6 +70,7 @@ class SyntaxWorkers(Executor):
         self._threads: list[threading.Thread] = []
         self._closing = False
         self._given_up = False  # what was not done at the end
+        self._failure: UserError | None = None  # why no process could be started
 
     def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Have ``work(*args, **kwargs)`` done in one of the processes.
@@ -77,10 +80,14 @@ class SyntaxWorkers(Executor):
                 can its arguments, and what it returns or raises.
 
         Returns:
-            What becomes of it; `WorkerDied` where it ends the process that does it.
+            What becomes of it; `WorkerDied` where it ends the process that does it, `UserError`
+            where no process can be started.
         """
         result: Future[T] = Future()
         with self._change:
+            if self._failure is not None:
+                result.set_exception(self._failure)
+                return result
             self._waiting.append((partial(work, *args, **kwargs), result))
             if not self._threads:
                 self._threads = [
@@ -112,30 +119,51 @@ class SyntaxWorkers(Executor):
             thread.join()
 
     def _serve(self) -> None:
-        """Give one process work until there is an end."""
+        """Give one process work until there is an end, or no process for it."""
+        todo: list[list[_Work]] = []
+        try:
+            self._do_all(todo)
+        except OSError as error:
+            self._fail(error, [*itertools.chain(*todo)])
+
+    def _do_all(self, todo: list[list[_Work]]) -> None:
+        """Do what there is until there is an end; ``todo`` is what was taken and is not done."""
         process = self._started()
         while batch := self._next():
-            todo = [batch]
+            todo.append(batch)
             while todo:
-                works = todo.pop()
+                works = todo[-1]
                 try:
                     done = process.do([work for work, _ in works])
                 except WorkerDied as error:
                     self._ended(process)
                     if self._given_up:
-                        _cancel([*works, *itertools.chain(*todo)])
+                        _cancel(itertools.chain(*todo))
                         return
                     process = self._started()
                     if works is batch:  # find out which of them it was, if it was one of them
-                        todo = [[each] for each in batch]
+                        todo[:] = [[each] for each in batch]
                         continue
                     done = [(None, error)]
+                todo.pop()
                 for (_, result), (value, failure) in zip(works, done, strict=True):
                     if failure is None:
                         result.set_result(value)
                     else:
                         result.set_exception(failure)
         self._ended(process)
+
+    def _fail(self, error: OSError, works: Collection[_Work]) -> None:
+        """Refuse what was taken, all that waits and all that comes: nobody is left to do it."""
+        with self._change:
+            self._failure = UserError(
+                f"no process that parses programs can be started: {error}; make room for it "
+                "(`brood doctor` says what is short here)"
+            )
+            refused = [*works, *self._waiting]
+            self._waiting.clear()
+        for _, result in refused:
+            result.set_exception(self._failure)
 
     def _started(self) -> "_Process":
         with self._change:  # or it would not be killed with the others

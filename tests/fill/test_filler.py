@@ -15,7 +15,16 @@ import pytest
 from filling import START, WANTED, Filling, open_evaluators, problem, settings
 from verdicts import evaluate
 
-from engine.core import INITIAL, Direction, Event, Fill, Improvement, Outputs, Verdict
+from engine.core import (
+    INITIAL,
+    Direction,
+    Event,
+    Fill,
+    Improvement,
+    Outputs,
+    UserError,
+    Verdict,
+)
 from engine.fill import IdleEvaluators, open_idle
 from engine.fill.improvements import Improvements
 from engine.fill.solutions import Solutions
@@ -133,6 +142,20 @@ def test_more_go_ahead_while_one_evaluator_is_at_a_slow_program(
             run.turn()
             most = max(most, evaluators.pool.in_flight)
         assert most > 32  # 16 for each evaluator to begin with
+
+
+class Refusing(Executor):
+    """Can start no process."""
+
+    def submit(self, made: Any, /, *given: Any, **named: Any) -> Future[Any]:
+        result: Future[Any] = Future()
+        result.set_exception(UserError("no process can be started"))
+        return result
+
+
+def test_where_nothing_can_make_fills_the_run_is_told(evaluators: IdleEvaluators) -> None:
+    with pytest.raises(UserError, match="no process"):
+        Filling(evaluators, settings("mutation"), syntax=Refusing()).until_out()
 
 
 def test_makers_have_equal_shares_of_the_evaluators_time(evaluators: IdleEvaluators) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,7 +14,9 @@ from functools import partial
 import pytest
 from processes import lives
 
+from engine.core import UserError
 from engine.syntax import read
+from engine.syntax import workers as module
 from engine.syntax.workers import SyntaxWorkers, WorkerDied
 
 CORES = os.sched_getaffinity(0)
@@ -63,6 +66,33 @@ def test_a_process_that_is_killed_from_outside_is_replaced() -> None:
         os.kill(first, signal.SIGKILL)
         second = workers.submit(os.getpid)
         assert second.result() != first  # the work was not what it died of
+
+
+def no_process(*arguments: object, **options: object) -> None:
+    raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+def test_where_no_process_can_be_started_all_work_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module.subprocess, "Popen", no_process)
+    with SyntaxWorkers(count=2, cores=CORES) as workers:
+        first = [workers.submit(int, str(number)) for number in range(50)]
+        for each in [*first, workers.submit(int, "1")]:
+            with pytest.raises(UserError, match="temporarily unavailable; make room"):
+                each.result(60)
+
+
+def test_where_a_dead_one_cant_be_replaced_what_it_had_is_refused_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with SyntaxWorkers(count=1, cores=CORES) as workers:
+        process = workers.submit(os.getpid).result()
+        monkeypatch.setattr(module.subprocess, "Popen", no_process)
+        os.kill(process, signal.SIGKILL)
+        for each in [workers.submit(int, str(number)) for number in range(50)]:
+            with pytest.raises(UserError, match="no process"):
+                each.result(60)
 
 
 def test_the_processes_end_with_their_owner_and_with_their_owners_death() -> None:
