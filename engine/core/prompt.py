@@ -113,6 +113,11 @@ class Prompt:
         """The prompt for people."""
         return "".join(block.text for block in self.blocks)
 
+    @property
+    def ending(self) -> str:
+        """The text of its last block; empty where it has none."""
+        return self.blocks[-1].text if self.blocks else ""
+
 
 GIVEN_UP = "error"
 """Why a completion ended that the engine could not make; vLLM has the same word for it."""

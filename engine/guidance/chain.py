@@ -10,6 +10,7 @@ from engine.core import Event, Generation, Guidance, Miss, Prompt, Proposal
 from engine.guidance.operator import GuidedOperator
 from engine.guidance.text import rewritten
 from engine.inference import Sampling
+from engine.prompts.answer import spoken
 
 _PROGRAM = 1  # number of the program's answer, behind that with the guidance
 
@@ -56,11 +57,8 @@ class GuidedChain:
         """
         old, operator = self.proposal.guidance, self.operator
         is_ended = generation.finish_reason == "abort"
-        new = (
-            None
-            if is_ended
-            else rewritten(old, generation.text, size=operator.size, most=operator.settings.tokens)
-        )
+        answer = "" if is_ended else spoken(generation.text, asked=self.prompt.ending)
+        new = rewritten(old, answer, size=operator.size, most=operator.settings.tokens)
         self._events.append(self._event(generation, text=new, missed=missed))
         if is_ended:
             return None

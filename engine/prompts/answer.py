@@ -68,6 +68,18 @@ def fenced_blocks(text: str) -> Iterator[FencedBlock]:
         end = closing.end() if closing else len(text)
 
 
+def spoken(text: str, *, asked: str) -> str:
+    """Return the part of an answer that follows what the model thought.
+
+    Args:
+        text: the answer as far as it is written.
+        asked: how the prompt that it answers ends.
+    """
+    if asked.rstrip().endswith(_THINK) or text.lstrip().startswith(_THINK):
+        return text.partition(_THOUGHT)[2]
+    return text
+
+
 class Answer:
     """What an answer, or the start of one, holds."""
 
@@ -80,15 +92,14 @@ class Answer:
             parent: the program that it was asked to change.
             entry_point: the function that a program has to define.
         """
-        self._text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self._text = spoken(text.replace("\r\n", "\n").replace("\r", "\n"), asked=asked)
         self._parent = parent
         self._outline = outline(parent)
-        spoken = _spoken(self._text, asked)
         if self._outline.is_plain:
             begins = re.compile(rf"\bdef[ \t]+{re.escape(entry_point)}\b")
         else:
             begins = _ANYTHING if self._is_one_whole_file else _PART
-        self._parts = [each for each in fenced_blocks(spoken) if begins.search(_written(each))]
+        self._parts = [each for each in fenced_blocks(self._text) if begins.search(_written(each))]
         self._block = None if self._has_many else _changed_block(self._parts, parent)
 
     def programs(self) -> Iterator[str]:
@@ -123,13 +134,6 @@ class Answer:
         yield from reversed(blocks)
         if self._outline.is_plain or _PART.search(self._text):
             yield self._text
-
-
-def _spoken(text: str, asked: str) -> str:
-    """Return the part of an answer that follows what the model thought."""
-    if asked.rstrip().endswith(_THINK) or text.lstrip().startswith(_THINK):
-        return text.partition(_THOUGHT)[2]
-    return text
 
 
 def _changed_block(blocks: Iterable[FencedBlock], parent: str) -> FencedBlock | None:

@@ -32,7 +32,7 @@ from engine.core import (
     Proposal,
     Turn,
 )
-from engine.prompts.answer import Answer, apply_blocks, fenced
+from engine.prompts.answer import Answer, apply_blocks, fenced, spoken
 from engine.prompts.attempts import Piece, broken, failed, harmless
 from engine.prompts.form import Form
 from engine.prompts.layouts import Writer, score_in_words
@@ -197,9 +197,12 @@ class Rewrite(ChatOperator):
         return self._reader(parent, prompt)(text).is_complete
 
     def _reader(self, parent: Candidate, prompt: Prompt) -> partial[Answer]:
-        asked = prompt.blocks[-1].text if prompt.blocks else ""
-        entry_point = self.problem.entry_point
-        return partial(Answer, asked=asked, parent=parent.program, entry_point=entry_point)
+        return partial(
+            Answer,
+            asked=prompt.ending,
+            parent=parent.program,
+            entry_point=self.problem.entry_point,
+        )
 
 
 @OPERATORS.register("crossover")
@@ -235,7 +238,7 @@ class Diff(ChatOperator):
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what applies all blocks to the parent; there is no program if one does not."""
-        return partial(_changed, parent.program, generation.text)
+        return partial(_changed, parent.program, spoken(generation.text, asked=prompt.ending))
 
 
 def _rewritten(reader: partial[Answer], text: str) -> Sequence[Parsed]:

@@ -12,6 +12,7 @@ from engine.core import Event, Generation, Tactics
 from engine.inference import Sampling
 from engine.pipeline.request import Request
 from engine.pipeline.requests import Requests, never
+from engine.prompts.answer import spoken
 from engine.prompts.chat import ChatOperator
 from engine.search.search import Search
 
@@ -42,6 +43,7 @@ class TacticalRequests(Requests):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._asked: int | None = None  # the question's ticket
+        self._question_ending = ""  # of its prompt: how it ends
         self._may_ask = False  # with the next `send`
         self._answers: list[Event] = []
 
@@ -72,7 +74,7 @@ class TacticalRequests(Requests):
         prompt = operator.question(
             self.search.best_of_all(PROGRAMS), words, max_tokens=settings.tokens
         )
-        self._asked = next(self._tickets)
+        self._asked, self._question_ending = next(self._tickets), prompt.ending
         number = len(self.history.tactics)
         search = self.settings.search
         self.decoder.submit(
@@ -99,9 +101,10 @@ class TacticalRequests(Requests):
                 yield self._sent[ticket], generation
 
     def _answer(self, generation: Generation) -> Tactics:
+        said = spoken(generation.text, asked=self._question_ending)
         return Tactics(
             number=len(self.history.tactics),
-            ideas=ideas_of(generation.text, most=self.settings.tactics.ideas),
+            ideas=ideas_of(said, most=self.settings.tactics.ideas),
             answer=generation.text,
             prompt_tokens=generation.prompt_tokens,
             cached_prompt_tokens=generation.cached_prompt_tokens,

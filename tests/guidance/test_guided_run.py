@@ -109,6 +109,22 @@ def test_a_program_is_asked_for_with_its_guidance_behind_what_it_shows(
     assert all(text.index("# Current program") < text.index("# Guidance") for text in programs)
 
 
+class ThinkingModel(GuidedModel):
+    """Thinks of a block before each answer."""
+
+    def _written(self, sampling: Sampling) -> str:
+        heading = "Mistakes to avoid:"
+        block = f"<<<<<<< SEARCH\n{heading}\n=======\n{heading}\n- draft\n>>>>>>> REPLACE"
+        return f"<think>\n{block}\n</think>\n{super()._written(sampling)}"
+
+
+def test_what_the_model_thinks_of_is_no_guidance() -> None:
+    events = beginning()
+    go_on(settings_of("budget.candidates=12"), events, model=ThinkingModel())
+    texts = [each.text for each in guidance_of(events).values() if each.text is not None]
+    assert texts and all("- idea" in text and "- draft" not in text for text in texts)
+
+
 @pytest.mark.parametrize("dimensions", [(), ("nodes", "depth")])
 def test_both_prompts_begin_with_the_same_task_and_programs(dimensions: tuple[str, ...]) -> None:
     settings, model = settings_of(), GuidedModel()

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from engine.core import (
     Attempt,
+    Block,
     Candidate,
     ChatFrame,
     Direction,
     Evaluation,
     Failure,
     Generation,
+    Part,
     Problem,
     Prompt,
     Proposal,
@@ -295,6 +297,12 @@ def test_a_longer_fence_ends_at_one_as_long(problem: Problem) -> None:
     assert rewritten(problem, f"Here:\n````python\n{program}````\n") == program
 
 
+def test_a_thought_of_the_parent_is_no_answer(problem: Problem) -> None:
+    thought = f"<think>```python\n{PARENT.program}```</think>\n"
+    assert rewritten(problem, f"{thought}def f(x):\n    return 3") == "def f(x):\n    return 3\n"
+    assert rewritten(problem, thought) is None
+
+
 # Search and replace.
 
 PROGRAM = "import math\n\n\ndef f(x):\n    y = x\n    y = x\n    return y\n"
@@ -349,6 +357,20 @@ def block(search: str, replace: str) -> str:
 )
 def test_blocks_are_applied_in_order(text: str, changed: str) -> None:
     assert apply_blocks(PROGRAM, text) == changed
+
+
+@pytest.mark.parametrize(("ending", "opening"), [("<a><think>\n", ""), ("<a>", "<think>\n")])
+def test_a_block_that_was_thought_of_is_not_applied(
+    problem: Problem, ending: str, opening: str
+) -> None:
+    operator = Diff(problem=problem, tokenizer=Words(), max_tokens=100, prompts=STABLE)
+    prompt = replace(PROMPT, blocks=(Block(part=Part.ASK, text=ending, token_ids=(1,)),))
+    draft, last = (block("    return y\n", f"    return {new}\n") for new in (8, 9))
+    text = f"{opening}{draft}</think>\n{last}"
+    parent = replace(PARENT, program=PROGRAM)
+    (found,) = operator.parsing(parent=parent, prompt=prompt, generation=generation(text))()
+    assert found.program is not None
+    assert found.program.text == PROGRAM.replace("return y", "return 9")
 
 
 @pytest.mark.parametrize(

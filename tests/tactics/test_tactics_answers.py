@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,16 @@ from inline import Inline
 from words import STABLE, Words
 
 from engine import config
-from engine.core import Candidate, Direction, Problem, Proposal, UserError
+from engine.core import (
+    Candidate,
+    ChatFrame,
+    Direction,
+    Generation,
+    Problem,
+    Proposal,
+    Tactics,
+    UserError,
+)
 from engine.problem import load_problem, shipped
 from engine.prompts import OPERATORS
 from engine.prompts.chat import Rewrite
@@ -62,15 +72,39 @@ class Hand:
 
     def __init__(self) -> None:
         self.given: list[int] = []
+        self.answer = ""
 
     def submit(self, call: int, **_: Any) -> None:
         self.given.append(call)
 
+    def completed(self) -> list[tuple[int, Generation]]:
+        """Answer everything."""
+        generation = Generation(
+            index=0,
+            text=self.answer,
+            token_ids=(1,),
+            finish_reason="stop",
+            prompt_tokens=1,
+            cached_prompt_tokens=0,
+            llm_seconds=0.0,
+        )
+        return [(call, generation) for call in self.given]
 
-def test_the_question_goes_out_only_where_the_run_may_ask(problem: Problem, tmp_path: Path) -> None:
+
+class Thinking(Words):
+    """The tokenizer of a model that thinks before it answers."""
+
+    def chat_frame(self, *, system: str) -> ChatFrame:
+        frame = super().chat_frame(system=system)
+        return replace(frame, closing=f"{frame.closing}<think>\n")
+
+
+@pytest.fixture
+def asking(problem: Problem, tmp_path: Path) -> Iterator[tuple[TacticalRequests, Hand]]:
+    """Return requests of a search that wants tactics, of a model that thinks, and its decoder."""
     decoder: Any = Hand()
     search: Any = SimpleNamespace(wants_tactics=True, tried=(), best_of_all=lambda count: [PROGRAM])
-    operator = Rewrite(problem=problem, tokenizer=Words(), max_tokens=9, prompts=STABLE)
+    operator = Rewrite(problem=problem, tokenizer=Thinking(), max_tokens=9, prompts=STABLE)
     with Timeline(tmp_path / TIMELINE) as timeline:
         requests = TacticalRequests(
             settings=config.resolve(["search.operators.rewrite=1", "tactics.when=periodic"]),
@@ -83,15 +117,33 @@ def test_the_question_goes_out_only_where_the_run_may_ask(problem: Problem, tmp_
             notify=lambda: None,
             search=search,
         )
-        requests.send()  # as in a pause, and once the budget is spent
-        assert decoder.given == []
-        requests.ask()
-        assert decoder.given == []  # before what is recorded is on disk
-        requests.send()
-        assert len(decoder.given) == 1
-        requests.ask()
-        requests.send()  # one at a time
-        assert len(decoder.given) == 1
+        yield requests, decoder
+
+
+def test_the_question_goes_out_only_where_the_run_may_ask(
+    asking: tuple[TacticalRequests, Hand],
+) -> None:
+    requests, decoder = asking
+    requests.send()  # as in a pause, and once the budget is spent
+    assert decoder.given == []
+    requests.ask()
+    assert decoder.given == []  # before what is recorded is on disk
+    requests.send()
+    assert len(decoder.given) == 1
+    requests.ask()
+    requests.send()  # one at a time
+    assert len(decoder.given) == 1
+
+
+def test_what_the_model_thinks_of_is_no_idea(asking: tuple[TacticalRequests, Hand]) -> None:
+    requests, decoder = asking
+    requests.ask()
+    requests.send()
+    decoder.answer = "- a draft\n</think>\n- one\n- two"
+    assert [*requests.received()] == []
+    (tactics,) = requests.news()
+    assert isinstance(tactics, Tactics)
+    assert tactics.ideas == ("one", "two") and tactics.answer == decoder.answer
 
 
 @pytest.mark.parametrize("name", ["rewrite", "diff", "verbalized"])
