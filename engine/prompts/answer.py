@@ -29,6 +29,7 @@ from engine.syntax.blocks import PLAIN, File, Outline, merged, outline
 _THINK, _THOUGHT = "<think>", "</think>"
 _BACKTICKS = re.compile(r"`{3,}")
 _OPENING = re.compile(r"(?<!`)(`{3,})[^\n`]*\n")
+_SPACES = 3  # that a closing fence may have before it, by CommonMark
 
 _PART = re.compile(r"EVOLVE-BLOCK-START|^#:file ", re.MULTILINE)
 _ANYTHING = re.compile("")
@@ -55,15 +56,24 @@ def fenced(language: str, text: str) -> str:
 def fenced_blocks(text: str) -> Iterator[FencedBlock]:
     r"""Yield the fenced blocks of a text whose lines end with ``\n``, in order.
 
-    More text behind it adds blocks and lengthens one that is not closed; it changes nothing else.
+    As CommonMark has it, what is indented further than a closing fence may be is a line of the
+    block, such as an example in a docstring. A block in a list is as far to the left as its opening
+    fence. Whatever stands behind a closing fence, it closes: an answer that is still being written
+    ends there. More text behind it all adds blocks and lengthens one that is not closed; it changes
+    nothing else.
     """
     end = 0
     while opening := _OPENING.search(text, end):
         start = opening.end()
+        before = text[text.rfind("\n", 0, opening.start()) + 1 : opening.start()]
+        indentation = 0 if before.strip(" ") else len(before)
         # As many backticks as began it: a program with fences is shown between longer ones.
-        closing = re.compile(rf"^[ \t]*{opening[1]}", re.MULTILINE).search(text, start)
+        fence = rf"^ {{0,{max(indentation, _SPACES)}}}{opening[1]}"
+        closing = re.compile(fence, re.MULTILINE).search(text, start)
+        lines = text[start : closing.start() if closing else None]
         yield FencedBlock(
-            text=text[start : closing.start() if closing else None], closed=closing is not None
+            text=re.sub(rf"^ {{0,{indentation}}}", "", lines, flags=re.MULTILINE),
+            closed=closing is not None,
         )
         end = closing.end() if closing else len(text)
 

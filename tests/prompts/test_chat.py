@@ -297,6 +297,20 @@ def test_a_longer_fence_ends_at_one_as_long(problem: Problem) -> None:
     assert rewritten(problem, f"Here:\n````python\n{program}````\n") == program
 
 
+def test_an_indented_example_does_not_end_the_program(problem: Problem) -> None:
+    example = "    ```python\n    f(1)\n    ```\n"
+    program = f'def f(x):\n    """Like this:\n\n{example}    """\n    return 3\n'
+    assert rewritten(problem, f"```python\n{program}```\n") == program
+
+
+def test_a_block_in_a_list_is_indented_as_its_fence_is(problem: Problem) -> None:
+    program = "def f(x):\n    y = 3\n\n    return y\n"
+    item = "".join(
+        f"   {line}".rstrip(" ") for line in f"```python\n{program}```\n".splitlines(True)
+    )
+    assert rewritten(problem, f"1. Faster:\n\n{item}\n2. Done.\n") == program
+
+
 def test_a_thought_of_the_parent_is_no_answer(problem: Problem) -> None:
     thought = f"<think>```python\n{PARENT.program}```</think>\n"
     assert rewritten(problem, f"{thought}def f(x):\n    return 3") == "def f(x):\n    return 3\n"

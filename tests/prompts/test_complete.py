@@ -109,6 +109,18 @@ def test_a_prompt_that_opens_the_thoughts_is_answered_behind_them() -> None:
     assert parsed(REWRITE, text, prompt=prompt) == NEW
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{OPEN}def f(x):\n    """As:\n    {OPEN}    f(1)\n    ```\n    """\n    return 3\n```\nI',
+        f"1. So:\n   {OPEN}   def f(x):\n       y = 3\n       return y\n   ```\n2. Done",
+    ],
+)
+def test_an_indented_fence_ends_no_more_than_it_closes(text: str) -> None:
+    assert parsed(REWRITE, text) is not None and is_complete(REWRITE, text)
+    check_every_start(REWRITE, text)
+
+
 ANSWERS = st.lists(
     st.sampled_from(
         [
@@ -117,6 +129,8 @@ ANSWERS = st.lists(
                 "```\n",
                 "````\n",
                 "```",
+                "   ```",
+                "    ```\n",
                 "Sure.\n",
                 "<think>",
                 "</think>\n",
