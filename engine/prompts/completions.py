@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from engine.core import Gap, Parsed
 from engine.syntax import read
 
+_WORDS = re.compile(r"\w\w")  # the end of one and the start of the next
 _MOST_CHARACTERS = 400  # of an expression: each of its tokens may cost a parse
 
 
@@ -26,10 +27,15 @@ def filled(parent: str, gap: Gap, text: str, *, cut_off: bool, most_lines: int) 
     text = text.lstrip(" ")  # a word's token holds the space before it
     pieces = _statements(text, cut_off, most_lines) if gap.whole_lines else _expressions(text)
     for piece in pieces:
-        program = read(before + piece + after)
+        program = read(_joined(_joined(before, piece), after))
         if program is not None:
             return (Parsed(program=program),)
     return (Parsed(program=None),)
+
+
+def _joined(left: str, right: str) -> str:
+    """Return two texts with a space between two words, as in ``return`` and ``x``."""
+    return f"{left} {right}" if _WORDS.fullmatch(left[-1:] + right[:1]) else left + right
 
 
 def _statements(text: str, cut_off: bool, most: int) -> Iterator[str]:

@@ -105,7 +105,11 @@ def _replacing(site: Site, scope: Scope, modules: Mapping[str, str]) -> str | No
     whole = is_integer(site.node, set(scope.integers))
     if site.kind is SiteKind.EXPRESSION:
         return grammar_of("count" if whole else "expression", scope, modules=modules)
-    if isinstance(getattr(site.node, "value", 0), int | float):
+    constant = site.node.operand if isinstance(site.node, ast.UnaryOp) else site.node
+    value = constant.value if isinstance(constant, ast.Constant) else None
+    if isinstance(value, bool):
+        return grammar_of("truth", scope, modules=modules)
+    if isinstance(value, int | float):
         return grammar_of("integer" if whole else "number", scope, modules=modules)
     return None
 

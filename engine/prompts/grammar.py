@@ -3,7 +3,8 @@
 A small model knows better what code looks like than which names a module has, and often writes one
 that nothing defines (``docs/log.md``). Under a grammar it can only choose among numbers, the
 variables that are bound at the place, and the functions of the imported modules, with as many
-arguments as they take. A place that held a whole number gets a whole number. No rule refers to
+arguments as they take. A place that held a whole number gets a whole number, and one that held True
+or False gets one of these. No rule refers to
 itself, so an infill ends within a few dozen tokens.
 
 Covers: writing the grammars, in the EBNF that vLLM's structured output takes. Does not cover
@@ -47,20 +48,24 @@ second ::= ", " leaf
 """
 
 
-Start = Literal["integer", "number", "count", "expression"]
+_TRUTH = 'truth ::= "True" | "False"\n'
+
+Start = Literal["integer", "number", "truth", "count", "expression"]
 
 
 def grammar_of(start: Start, scope: Scope, *, modules: Mapping[str, str]) -> str:
-    """Return a grammar for a number or an expression.
+    """Return a grammar for a number, a truth value or an expression.
 
     Args:
-        start: what is written: a whole number, a number, an expression that gives a whole number,
-            or any expression.
+        start: what is written: a whole number, a number, True or False, an expression that gives a
+            whole number, or any expression.
         scope: the variables bound at the place; at least one array.
         modules: local name to path, of modules that can be imported here; none is fine.
     """
     if start in ("integer", "number"):
         return _grammar(start, _NUMBERS)
+    if start == "truth":
+        return _grammar(start, _TRUTH)
     rules = _rules(scope, modules) if start == "expression" else ""
     return _grammar(start, _NUMBERS, _count_rules(scope), rules)
 

@@ -178,8 +178,9 @@ def find_sites(program: str, tree: ast.Module) -> tuple[Site, ...]:
     """Return the sites inside the program's functions, in the order they start.
 
     What is no slot is no site. Nor are f-strings, defaults of parameters, and the names of which an
-    attribute is read. A number and its sign are one site. A ``return`` or a function is no site as
-    a whole, only what is in it. Nothing is inserted in the middle of a line.
+    attribute is read. A number and its sign are one site. A call's parentheses are in no site of
+    its arguments. A ``return`` or a function is no site as a whole, only what is in it. Nothing is
+    inserted in the middle of a line.
     """
     offsets = _Offsets(program)
     sites = {
@@ -248,7 +249,18 @@ def _expressions_in(tree: ast.Module, offsets: _Offsets) -> Iterator[Site]:
             continue
         if not isinstance(node, ast.JoinedStr):
             start, end = offsets.span(node)
+            if isinstance(owner, ast.Call) and _has_parentheses_of(owner, node):
+                start, end = start + 1, end - 1
             yield Site(kind=kind, start=start, end=end, line=node.lineno, node=node)
+
+
+def _has_parentheses_of(call: ast.Call, node: ast.expr) -> bool:
+    """Whether the tree counts a call's parentheses to its argument: a generator that stands alone.
+
+    They stay when it is replaced.
+    """
+    ends = (node.end_lineno, node.end_col_offset) == (call.end_lineno, call.end_col_offset)
+    return ends and isinstance(node, ast.GeneratorExp)
 
 
 def _is_replaceable(statement: ast.stmt, offsets: _Offsets) -> bool:

@@ -64,6 +64,25 @@ def test_the_longest_start_of_an_expression_that_parses(text: str, written: str 
         assert child == EXPRESSION.replace("x, 1", f"{written}, 1")
 
 
+@pytest.mark.parametrize(
+    ("parent", "own", "text", "changed"),
+    [
+        ("return-x", "-x", "y", "return y"),
+        ("return-x", "-x", " y", "return y"),
+        ("return-x", "-x", "(y)", "return(y)"),
+        ("return[x]if x else 1", "[x]", "y", "return y if x else 1"),
+        ("return x if(x)else-1", "-1", "2", "return x if(x)else 2"),
+    ],
+)
+def test_a_word_is_kept_off_the_words_round_it(
+    parent: str, own: str, text: str, changed: str
+) -> None:
+    head = "def f(x):\n    "
+    start = len(head) + parent.index(own)
+    child = read(f"{head}{parent}\n", Gap(start=start, end=start + len(own)), text)
+    assert child == f"{head}{changed}\n"
+
+
 STATEMENT = "def f(x):\n    y = x\n    return y\n"
 LINES = Gap(start=STATEMENT.index("y = x"), end=STATEMENT.index("\n    return"), whole_lines=True)
 

@@ -78,6 +78,9 @@ PARENTS = {
     "comments": "def f(x):  # why\n    # because\n    y = x  # so\n    return y\n",
     "strings": "def f(x):\n    y = f'{x}' + 'a' 'b' + r'\\d'\n    return y, None, True, 1j, ...\n",
     "shadowed": "import numpy as np\ndef f(np, x):\n    y = np\n    return x + y\n",
+    "generator": "def f(x):\n    y = sum(i * 2 for i in x)\n    return y * x\n",
+    "close": "def f(x):\n    return-x\n",
+    "truth": "def f(x):\n    y = g(x, k=True)\n    return y * x\n",
     "deep": "def f(x):\n    return " + "+".join(["x"] * 60) + "\n",
 }
 WITHOUT_SITES = {
@@ -386,7 +389,9 @@ def test_what_a_grammar_lets_through_makes_a_program_that_reads_what_is_there(
         assert syntax.read(child).undefined == undefined, child
         if program[gap.end : gap.end + 1] != ".":
             whole = gap.before + written.strip() + gap.after
-            assert child == program[: gap.start] + whole + program[gap.end :]
+            filled = program[: gap.start] + whole + program[gap.end :]
+            # A space keeps a word off the one before it.
+            assert child.replace("return ", "return") == filled.replace("return ", "return")
     # Without an array there is no grammar.
     assert bool(held) is (name not in ("no parameters", "only integers"))
 
@@ -402,6 +407,19 @@ def test_a_whole_number_is_replaced_by_one(infill: Infill) -> None:
             assert not accepts(prompt.grammar, "np.exp(noisy_signal)\n")
         if prompt.grammar is not None and own == "range(length)":
             assert not accepts(prompt.grammar, "length // 2 // 2\n")
+
+
+@pytest.mark.parametrize("own", ["True", "False", "not True"])
+def test_a_truth_value_is_replaced_by_one(infill: Infill, own: str) -> None:
+    program = PARENTS["truth"].replace("True", own)
+    prompts = [infill.compose(proposal(program, seed)) for seed in range(60)]
+    place = program.index(own)
+    grammars = [each.grammar for each in prompts if gap_of(each).start == place]
+    assert grammars
+    for grammar in grammars:
+        assert grammar is not None
+        assert accepts(grammar, "True\n") and accepts(grammar, " False\n")
+        assert not accepts(grammar, "0\n") and not accepts(grammar, "x\n")
 
 
 STATEMENT = "def f(x):\n    y = x\n    return y\n"

@@ -113,6 +113,8 @@ def source_of(program: str, node: ast.expr | ast.stmt) -> str:
 def test_a_site_is_its_nodes_characters(program: str) -> None:
     for site in sites_of(program):
         source = source_of(program, site.node)
+        if isinstance(site.node, ast.GeneratorExp) and program[site.start - 1] == "(":
+            source = source[1:-1]  # the parentheses are the call's
         assert program.startswith(source, site.start)
         assert site.end - site.start == (0 if site.kind in INSERTIONS else len(source))
         assert site.line == site.node.lineno
@@ -144,6 +146,17 @@ def test_sites_come_in_order_and_once(program: str) -> None:
     places = [(site.start, site.end) for site in sites]
     assert places == sorted(places)
     assert all(0 <= start <= end <= len(program) for start, end in places)
+
+
+@pytest.mark.parametrize("call", ["sum(i for i in x)", "sum (i for i in x)"])
+def test_a_calls_parentheses_stay_where_its_generator_is_replaced(call: str) -> None:
+    assert "i for i in x" in texts(f"def f(x):\n    return {call}\n", SiteKind.EXPRESSION)
+
+
+@pytest.mark.parametrize("call", ["sum((i for i in x))", "sum((i for i in x), 1)", "f(x)"])
+def test_other_parentheses_are_the_arguments_own(call: str) -> None:
+    found = texts(f"def f(x):\n    return {call}\n", SiteKind.EXPRESSION)
+    assert ("(i for i in x)" in found) is ("for" in call) and "i for i in x" not in found
 
 
 def test_what_a_plain_program_offers() -> None:
