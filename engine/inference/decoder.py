@@ -22,13 +22,13 @@ from typing import Self
 from engine.core import Generation, UserError
 from engine.inference.decoding import IsOver
 from engine.inference.model import Children, Model, Sampling
+from engine.inference.watchdog import LONGEST_LOOK
 from engine.timeline import Activity, Timeline
 
 _SWITCH_SECONDS = 1e-4
 """How long a thread may keep the GIL while another one waits. A step of the engine lets go of the
 GIL about a hundred times and has to get it back each time; Python's own 5 ms is too long for
 that."""
-_PATIENCE = 5.0  # seconds after which it is asked again whether the thread will ever end
 
 
 @dataclass(kw_only=True, slots=True)
@@ -152,10 +152,11 @@ class Decoder:
             ModelLost: the step does not end; the thread is left to the end of the process.
         """
         self._commands.put(None)
-        self._thread.join(_PATIENCE)
+        # A step that hangs is noticed in time by who looks at it this often.
+        self._thread.join(LONGEST_LOOK)
         while self._thread.is_alive():
             self._model.load()  # raises where a step hangs
-            self._thread.join(_PATIENCE)
+            self._thread.join(LONGEST_LOOK)
         for call in self._calls.values():
             call.fan.close()
         self._calls.clear()

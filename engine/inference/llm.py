@@ -258,8 +258,12 @@ class LanguageModel:
             self._engine.step()
 
     def close(self) -> None:
-        """Shut the engine down and free what it holds, but for one whose step hangs."""
-        if self._engine is None or self._watchdog.hangs():
+        """Shut the engine down and free what it holds, but for one that is in a step.
+
+        The step may hang; or a second Ctrl-C does not wait for it, and vLLM must not lose its state
+        under it. The end of the process frees what is left.
+        """
+        if self._engine is None or self._watchdog.is_in_step:
             return
         self._engine.engine_core.shutdown()
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_LONGEST_LOOK = 1.0
-"""Seconds between two looks that count, at most."""
+LONGEST_LOOK = 1.0
+"""Seconds between two looks that count, at most; who looks less often takes longer to notice."""
 
 
 class Watchdog:
@@ -38,6 +38,11 @@ class Watchdog:
         finally:
             self._changes += 1
 
+    @property
+    def is_in_step(self) -> bool:
+        """Whether a step is under way."""
+        return self._changes % 2 == 1
+
     def hangs(self) -> bool:
         """Look, in the other thread; return whether the step under way has lasted too long."""
         now, changes = time.monotonic(), self._changes
@@ -45,5 +50,5 @@ class Watchdog:
         if changes != self._seen or changes % 2 == 0:
             self._seen, self._lasted = changes, 0.0
         else:
-            self._lasted += min(since, _LONGEST_LOOK)
+            self._lasted += min(since, LONGEST_LOOK)
         return self._lasted > self._seconds

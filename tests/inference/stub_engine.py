@@ -40,7 +40,7 @@ class StubEngine:
     def __post_init__(self) -> None:
         scheduler = SimpleNamespace(hash_block_size=16)
         core = SimpleNamespace(request_block_hasher=None, scheduler=scheduler)
-        self.engine_core = SimpleNamespace(engine_core=core, shutdown=lambda: None)
+        self.engine_core = SimpleNamespace(engine_core=core, shutdown=lambda: self.note("shutdown"))
         self.running: list[str] = []
 
     def note(self, what: str) -> None:

@@ -15,7 +15,8 @@ import pytest
 from table_fan import TableFan
 
 from engine.core import Generation, UserError
-from engine.inference import Decoder, LanguageModel, Sampling, llm
+from engine.inference import Decoder, LanguageModel, ModelLost, Sampling, llm
+from engine.inference.watchdog import Watchdog
 from engine.timeline import MODEL, TIMELINE, Activity, Timeline, read_events
 
 STORY = "Once upon a time, in a village by the sea, there lived an old fisherman who"
@@ -363,6 +364,49 @@ def test_a_closed_decoder_has_ended_its_thread_and_its_calls(timeline: Timeline)
     decoder.close()
     assert not table.fans[0].indices
     assert not [thread for thread in threading.enumerate() if thread.name == "decoder"]
+
+
+class HangingModel(TableModel):
+    """Is in a step that hangs, to a watchdog whose clock a test sets."""
+
+    def __init__(self, watchdog: Watchdog) -> None:
+        super().__init__()
+        self.go.clear()
+        self._watchdog = watchdog
+
+    def step(self) -> None:
+        with self._watchdog.step():
+            super().step()
+
+    def load(self) -> None:
+        if self._watchdog.hangs():
+            raise ModelLost("it hangs")
+
+
+def test_a_step_that_hangs_is_noticed_in_time_by_who_waits_for_its_end(
+    timeline: Timeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock here shows for how long the decoder's thread was waited for."""
+    waited: list[float] = []
+
+    class Waited(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            waited.append(timeout or 0.0)
+
+    clock = SimpleNamespace(monotonic=lambda: sum(waited))
+    monkeypatch.setattr("engine.inference.watchdog.time", clock)
+    monkeypatch.setattr("engine.inference.decoder.threading", SimpleNamespace(Thread=Waited))
+    table = HangingModel(Watchdog(10.0))
+    decoder = Decoder(model=table, timeline=timeline)
+    decoder.submit(1, iteration=0, token_ids=[1], sampling=lines(1), is_over=never)
+    table.await_step()
+    with pytest.raises(ModelLost):
+        decoder.close()
+    assert 10 < sum(waited) <= 13
+    table.go.set()
+    for thread in threading.enumerate():
+        if isinstance(thread, Waited):
+            threading.Thread.join(thread, SECONDS)
 
 
 def test_each_step_is_on_the_timeline_for_the_first_of_its_iterations(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from engine import config
 from engine.inference import Sampling
 from engine.settings import ModelSettings
 
+SECONDS = 240.0
 ONE = Sampling(temperature=1.3, seed=0, stop=(), max_tokens=4)
 # As templates of models that think do: only an explicit no ends the thoughts at once.
 TEMPLATE = """\
@@ -139,3 +141,32 @@ def test_a_cache_that_a_request_holds_is_not_waited_for(
     with pytest.raises(RuntimeError, match="in use"):
         model.forget()
     assert fan.indices == (0,)
+
+
+class BlockedEngine(StubEngine):
+    """Is in its step until it is told to go on."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.is_in_step, self.go = threading.Event(), threading.Event()
+
+    def step(self) -> list[Any]:
+        self.is_in_step.set()
+        assert self.go.wait(SECONDS)
+        return super().step()
+
+
+def test_an_engine_is_not_shut_down_under_its_step(
+    monkeypatch: pytest.MonkeyPatch, settings: ModelSettings, tmp_path: Path
+) -> None:
+    engine = BlockedEngine()
+    model = stubbed_model(monkeypatch, engine, settings=settings, folder=tmp_path)
+    model.fanout(token_ids=[1], sampling=[ONE])
+    stepping = threading.Thread(target=model.step)
+    stepping.start()
+    assert engine.is_in_step.wait(SECONDS)
+    model.close()  # as at a second Ctrl-C
+    engine.go.set()
+    stepping.join(SECONDS)
+    model.close()
+    assert [what for what, _ in engine.told] == ["add", "step", "shutdown"]
