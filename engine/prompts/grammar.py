@@ -4,8 +4,7 @@ A small model knows better what code looks like than which names a module has, a
 that nothing defines (``docs/log.md``). Under a grammar it can only choose among numbers, the
 variables that are bound at the place, and the functions of the imported modules, with as many
 arguments as they take. A place that held a whole number gets a whole number, and one that held True
-or False gets one of these. No rule refers to
-itself, so an infill ends within a few dozen tokens.
+or False gets one of these. No rule refers to itself, so an infill ends within a few dozen tokens.
 
 Covers: writing the grammars, in the EBNF that vLLM's structured output takes. Does not cover
 shapes: an infill that parses may still add a long array to a short one.
