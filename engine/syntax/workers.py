@@ -190,12 +190,18 @@ class _Process:
     """One process, and the pipes to it."""
 
     def __init__(self, cores: Collection[int], *, idle: bool) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", "engine.syntax.workers"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            process_group=0,  # Ctrl-C is for the run, which ends this process
-        )
+        # Ctrl-C is for the run, which ends this process. It has a group of its own for that, and the
+        # mask for the moment before it has one.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-s", "-m", "engine.syntax.workers"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                process_group=0,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.sched_setaffinity(self._process.pid, cores)
         if idle:
             os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
