@@ -68,5 +68,5 @@ def test_what_is_no_program() -> None:
     assert read("#:file ../a.cpp\nint x;\n") is None
 
 
-def test_half_a_pair_is_read() -> None:
-    assert read(bundle_of({"a.cpp": "\ud800 1"})) is not None
+def test_half_a_pair_is_no_text() -> None:
+    assert read(bundle_of({"a.cpp": "\ud800 1"})) is None
