@@ -190,8 +190,8 @@ class _Process:
     """One process, and the pipes to it."""
 
     def __init__(self, cores: Collection[int], *, idle: bool) -> None:
-        # Ctrl-C is for the run, which ends this process. For that it has a group of its own, and the
-        # mask for the moment before it has one.
+        # Ctrl-C is for the run, which ends this process. For that it has a group of its own, and
+        # the mask for the moment before it has one.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process = subprocess.Popen(
