@@ -62,8 +62,12 @@ def made(job: Job, *, out: Path, model: SharedModel) -> Result:
     folder = Path(settings.runs) / job.name
     shutil.rmtree(folder, ignore_errors=True)
     with Run.start(settings, load=model.loader(settings)) as run:
-        # Else what is at the evaluators would count as an evaluation, and have no score.
-        run.evolve(stopped=_stopped(job, lambda: run.history), drains=True)
+        run.evolve(
+            stopped=_stopped(job, lambda: run.history),
+            # Else what is at the evaluators would count as an evaluation, and have no score. A run
+            # by seconds is over at its seconds.
+            drains=job.budget == "evaluations",
+        )
     (record,) = read_runs([folder])
     return {**figures(record), "folder": str(folder.relative_to(out))}
 

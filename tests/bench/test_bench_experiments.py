@@ -25,11 +25,11 @@ from bench.experiments.results import Kept, Result, figures
 from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.figures import holm
 from engine import config
-from engine.core import INITIAL, UserError
+from engine.core import INITIAL, Direction, UserError
 from engine.problem import load_problem, shipped
 from engine.report.analysis import read_runs
 from engine.report.analysis.figures import median_interval
-from engine.store import Session, create_run
+from engine.store import Session, create_run, read_log, replay
 from engine.sweep.shared import SharedModel
 
 ROOT = Path(__file__).parents[2]
@@ -472,7 +472,8 @@ def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> N
         scores = [point["score"] for point in kept["curve"]]
         assert scores == sorted(scores) and scores[0] == kept["initial_score"]
         assert kept["best_score"] == scores[-1]
-        assert (tmp_path / "out" / "tiny" / kept["folder"] / "run.db").exists()
+        log = read_log(tmp_path / "out" / "tiny" / kept["folder"])
+        assert not replay(log, Direction.MAXIMISE).pending  # each evaluation has its verdict
     published = tmp_path / "results" / "tiny.jsonl"
     assert published.read_text() == file.read_text()
     found = json.loads(published.with_suffix(".json").read_text())

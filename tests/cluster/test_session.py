@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from command import run
+from hand_log import fill
 
 from engine import config
 from engine.beginning import begun_session
@@ -18,7 +19,6 @@ from engine.core import (
     Direction,
     Evaluation,
     Event,
-    Fill,
     Migrant,
     Session,
 )
@@ -112,21 +112,13 @@ def test_the_summary_says_who_made_the_best_program_and_what_fills_found() -> No
     def worth(score: float) -> Evaluation:
         return Evaluation(score=score, failure=None, seconds=2.0)
 
-    fill = Fill(
-        number=0,
-        maker="tuning",
-        parent=INITIAL,
-        island=0,
-        sample=0,
-        program=program,
-        joins=True,
-    )
-    migrant = Migrant(number=0, origin=1, candidate=fill.id, program=program)
+    tuned = fill(0, INITIAL, "tuning", program.text)
+    migrant = Migrant(number=0, origin=1, candidate=tuned.id, program=program)
     summary = summarised(
         {
             0: history(0, migrant, Verdict(candidate=migrant.id, evaluation=worth(0.9))),
-            1: history(1, fill, Verdict(candidate=fill.id, evaluation=worth(0.9))),
-            2: history(2, fill, Verdict(candidate=fill.id, evaluation=worth(0.4))),
+            1: history(1, tuned, Verdict(candidate=tuned.id, evaluation=worth(0.9))),
+            2: history(2, tuned, Verdict(candidate=tuned.id, evaluation=worth(0.4))),
         },
         read_problem(config.resolve(["problem=signal"])),
     )

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hand_log import fill
+
 from engine import config
 from engine.api.run import Run
 from engine.core import INITIAL, Evaluation, Fill
 from engine.loop import Loop
-from engine.syntax import read
 
 
 class Flood:
@@ -30,19 +31,8 @@ class Flood:
     def made(self) -> Iterator[Fill]:
         self.turns += 1
         self.waiting += len(self._loop.admitted)
-        program = read("def f(x):\n    return x\n")
-        assert program is not None
         while True:
-            number = next(self._numbers)
-            yield Fill(
-                number=number,
-                maker="mutation",
-                parent=INITIAL,
-                island=0,
-                sample=number,
-                program=program,
-                joins=False,
-            )
+            yield fill(next(self._numbers), INITIAL, "mutation", "def f(x):\n    return x\n")
             self._loop.bell.set()  # something of a child has come in
 
     def send(self) -> None:

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hand_log import fill
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core import INITIAL, Direction, Evaluation, Event, Fill, Session, Verdict
+from engine.core import INITIAL, Direction, Evaluation, Event, Session, Verdict
 from engine.inference import EngineLoad
 from engine.pipeline import BackPressure, Load, LoadWatch
 from engine.settings import PipelineSettings
 from engine.store import Recorded, RunHistory
-from engine.syntax import read
 
 PROGRAM = "def f(x):\n    return x\n"
 
@@ -193,22 +193,12 @@ def test_verdicts_on_fills_say_nothing_of_the_evaluators_of_children() -> None:
         requests=requests,
         history=history,
     )
-    program = read(PROGRAM)
-    assert program is not None
     for number in range(3):
         time.sleep(0.3)
         watch.look(candidates=1)
-        fill = Fill(
-            number=number,
-            maker="mutation",
-            parent=INITIAL,
-            island=0,
-            sample=number,
-            program=program,
-            joins=False,
-        )
-        fold(fill)
-        judged(fill.id)
+        made = fill(number, INITIAL, "mutation", PROGRAM)
+        fold(made)
+        judged(made.id)
     assert pressure.candidates == 2  # as few as there may be: no child had a verdict
 
 
