@@ -53,10 +53,10 @@ def drop_database(folder: Path) -> None:
         UserError: the server can't be asked.
     """
     if (folder / ADDRESS).is_file():
-        from engine.store.postgres import drop_postgres
+        from engine.store.server import drop_schema
 
         url, schema = _address(folder / ADDRESS)
-        drop_postgres(url, schema=schema)
+        drop_schema(url, schema=schema)
 
 
 @contextmanager
@@ -81,14 +81,14 @@ def new_database(
     if url is None:
         yield partial(create_sqlite, rows=rows)
         return
-    from engine.store.postgres import create_postgres, drop_postgres, schema_of
+    from engine.store.server import create_schema, drop_schema, schema_of
 
     schema = schema_of(name)
-    create_postgres(url, schema=schema, rows=rows)
+    create_schema(url, schema=schema, rows=rows)
     try:
         yield lambda folder: _write_address(folder, f"{url}#{schema}\n")
     except BaseException:
-        drop_postgres(url, schema=schema)
+        drop_schema(url, schema=schema)
         raise
 
 
@@ -99,7 +99,7 @@ def check_server(url: str | None, *, names: Sequence[str]) -> None:
         UserError: it can't be reached, or has a run of one of these names.
     """
     if url is not None:
-        from engine.store.postgres import check_free, schema_of
+        from engine.store.server import check_free, schema_of
 
         check_free(url, schemas=[schema_of(name) for name in names])
 

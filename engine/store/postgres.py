@@ -12,29 +12,16 @@ import hashlib
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    NullPool,
-    create_engine,
-    exc,
-    func,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-)
-from sqlalchemy.schema import CreateSchema, DropSchema
+from sqlalchemy import Connection, exc, func, insert, select
 
 from engine.core import UserError
-from engine.store.database import EVENTS, METADATA, Database, Row, last_of
-from engine.store.migrations import SCHEMA_VERSION, check_readable
+from engine.store.database import EVENTS, Database, Row, last_of
+from engine.store.migrations import SCHEMA_VERSION
+from engine.store.server import engine_of, line_of, mark, version_of
 
 KEPT = 20_000
 """Rows that a writer has at hand, in case the server has lost them."""
@@ -42,23 +29,6 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0)
 """Seconds between the first attempts to reach a server that is away."""
 _PAUSE = 2.0  # between all later ones
 _SAID_EVERY = 30.0  # seconds
-_LONGEST_NAME = 63  # bytes of a name that PostgreSQL keeps
-_CUT_OFF = 20  # seconds after which either side gives up a connection that nothing comes through
-_SERVER = {
-    "tcp_keepalives_idle": 5,
-    "tcp_keepalives_interval": 5,
-    "tcp_keepalives_count": 3,
-    "tcp_user_timeout": 1000 * _CUT_OFF,
-}
-_CLIENT = {
-    "connect_timeout": 10,
-    "keepalives_idle": 5,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 1000 * _CUT_OFF,
-    "options": " ".join(f"-c {name}={value}" for name, value in _SERVER.items()),
-}
-_MARK = "brood"
 _AWAY = (exc.OperationalError, exc.InterfaceError, exc.InternalError)
 _log = logging.getLogger("brood")
 
@@ -88,13 +58,13 @@ class PostgresDatabase(Database):
         self._written = 0  # number of the last row that is known to be there
         try:
             with self._engine.connect() as connection:
-                self.version = _schema(connection, self.name)
+                self.version = version_of(connection, self.name)
                 self._written, _ = last_of(connection)
             if not reads_only:
                 self._connection = self._first_connected()
         except exc.DBAPIError as error:
             self.close()
-            raise UserError(f"{self.name} can't be opened: {_line(error)}") from error
+            raise UserError(f"{self.name} can't be opened: {line_of(error)}") from error
         except _Busy:
             self.close()
             raise UserError(
@@ -122,11 +92,11 @@ class PostgresDatabase(Database):
                 self._drop()
                 if time.monotonic() - said > _SAID_EVERY:
                     said = time.monotonic()
-                    _log.warning("waiting for %s: %s", self.name, _line(error))
+                    _log.warning("waiting for %s: %s", self.name, line_of(error))
                 time.sleep(next(pauses))
             except exc.DBAPIError as error:  # waiting would mend none of these
                 raise UserError(
-                    f"{self.name} can't be written: {_line(error)}; mend that on the server, and "
+                    f"{self.name} can't be written: {line_of(error)}; mend that on the server, and "
                     "go on with resume=FOLDER"
                 ) from error
         if said > 0:
@@ -140,9 +110,9 @@ class PostgresDatabase(Database):
         try:
             with self._connection.begin():
                 self._rewrite(self._connection)
-                _mark(self._connection, self._schema)
+                mark(self._connection, self._schema)
         except exc.DBAPIError as error:
-            raise UserError(f"{self.name} can't be written: {_line(error)}") from error
+            raise UserError(f"{self.name} can't be written: {line_of(error)}") from error
         self.version = SCHEMA_VERSION
 
     def close(self) -> None:
@@ -206,7 +176,7 @@ class PostgresDatabase(Database):
                 return
             if stored:
                 raise self._is_anothers() from error
-            raise ValueError(f"an event is recorded already: {_line(error)}") from error
+            raise ValueError(f"an event is recorded already: {line_of(error)}") from error
 
     def _is_anothers(self) -> UserError:
         return UserError(
@@ -228,132 +198,7 @@ class PostgresDatabase(Database):
             with self._engine.connect() as connection:
                 yield connection
         except exc.DBAPIError as error:
-            raise UserError(f"{self.name} can't be read: {_line(error)}") from error
-
-
-def checked_url(url: str) -> URL:
-    """Return the address of a server's database.
-
-    Raises:
-        UserError: it is none, or has a password in it.
-    """
-    must = f"store is {url!r}; it must be like postgresql://user@host:5432/database"
-    try:
-        found = make_url(url)
-    except exc.ArgumentError as error:
-        raise UserError(must) from error
-    if found.drivername != "postgresql" or not found.database or "#" in url:
-        raise UserError(must)
-    if found.password is not None:
-        raise UserError(
-            "store has a password in it, which a run's folder would keep; "
-            "give it in the file that PGPASSFILE names"
-        )
-    return found.set(drivername="postgresql+psycopg")
-
-
-def schema_of(name: str) -> str:
-    """Return the schema of a new run, by its name; PostgreSQL cuts off longer ones."""
-    data = name.encode()
-    if len(data) <= _LONGEST_NAME:
-        return name
-    return f"{data[:40].decode(errors='ignore')}-{hashlib.sha256(data).hexdigest()[:16]}"
-
-
-def create_postgres(url: str, *, schema: str, rows: Iterable[Row]) -> None:
-    """Make a run's schema, with its first rows.
-
-    Raises:
-        UserError: the server can't be asked, or has a run of this name.
-        ValueError: two events have one kind and subject.
-    """
-    engine = engine_of(url, schema=schema)
-    try:
-        with engine.begin() as connection:
-            connection.execute(CreateSchema(schema))
-            METADATA.create_all(connection, checkfirst=False)
-            _mark(connection, schema)
-            connection.execute(insert(EVENTS), list(rows))
-    except exc.IntegrityError as error:
-        raise ValueError(f"an event is recorded already: {_line(error)}") from error
-    except exc.ProgrammingError as error:
-        raise UserError(
-            f"{url}#{schema} can't be made: {_line(error)}; give another name=, or drop that schema"
-        ) from error
-    except exc.DBAPIError as error:
-        raise UserError(f"{url} can't be written: {_line(error)}") from error
-    finally:
-        engine.dispose()
-
-
-def check_free(url: str, *, schemas: Sequence[str]) -> None:
-    """Check that a server can be asked and has no schema of these names.
-
-    Raises:
-        UserError: it can't, or it has.
-    """
-    engine = engine_of(url, schema=schemas[0])
-    try:
-        with engine.connect() as connection:
-            taken = {*inspect(connection).get_schema_names()} & {*schemas}
-    except exc.DBAPIError as error:
-        raise UserError(
-            f"the server of store={url} can't be asked: {_line(error)}; mend that, or leave "
-            "store= away"
-        ) from error
-    finally:
-        engine.dispose()
-    if taken:
-        raise UserError(f"{url} has a schema {min(taken)!r}; give another name=, or drop it")
-
-
-def drop_postgres(url: str, *, schema: str) -> None:
-    """Remove a run's schema.
-
-    Raises:
-        UserError: the server can't be asked.
-    """
-    engine = engine_of(url, schema=schema)
-    try:
-        with engine.begin() as connection:
-            connection.execute(DropSchema(schema, cascade=True, if_exists=True))
-    except exc.DBAPIError as error:
-        raise UserError(f"{url}#{schema} can't be removed: {_line(error)}") from error
-    finally:
-        engine.dispose()
-
-
-def engine_of(url: str, *, schema: str) -> Engine:
-    """Return an engine for a server's database, whose tables are those of a schema."""
-    return create_engine(
-        checked_url(url),
-        poolclass=NullPool,
-        connect_args=_CLIENT,
-    ).execution_options(schema_translate_map={None: schema})
-
-
-def _schema(connection: Connection, name: str) -> int:
-    """Return the schema of a run's events.
-
-    Raises:
-        UserError: it is no log, or none that this version reads.
-    """
-    _, _, schema = name.partition("#")
-    found = connection.execute(
-        text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name"),
-        {"name": schema},
-    ).scalar()
-    mark, _, version = (found or "").partition(" ")
-    if mark != _MARK or not (version.isascii() and version.isdecimal()):
-        raise UserError(f"{name} is not the log of a run")
-    check_readable(int(version), name=name)
-    return int(version)
-
-
-def _mark(connection: Connection, schema: str) -> None:
-    """Mark a schema of the server as a run's, in the form of this version."""
-    quoted = connection.dialect.identifier_preparer.quote(schema)
-    connection.exec_driver_sql(f"COMMENT ON SCHEMA {quoted} IS '{_MARK} {SCHEMA_VERSION}'")
+            raise UserError(f"{self.name} can't be read: {line_of(error)}") from error
 
 
 def _key(schema: str) -> int:
@@ -364,9 +209,3 @@ def _key(schema: str) -> int:
 def _stored(connection: Connection, *, since: int, until: int) -> list[Row]:
     within = select(EVENTS).where(EVENTS.c.seq.between(since, until)).order_by(EVENTS.c.seq)
     return [dict(row) for row in connection.execute(within).mappings()]
-
-
-def _line(error: BaseException) -> str:
-    """Return the first line of what went wrong."""
-    words = str(error.orig if isinstance(error, exc.DBAPIError) else error)
-    return words.strip().partition("\n")[0]

@@ -11,7 +11,7 @@ from sqlalchemy.schema import CreateSchema
 
 from engine.core import Evaluation, Verdict
 from engine.store.form import decode, encode
-from engine.store.postgres import engine_of, schema_of
+from engine.store.server import engine_of, schema_of
 
 _METADATA = MetaData()
 _VERDICTS = Table(
