@@ -1,19 +1,21 @@
-"""The islands of a search: their migrants, and those that are opened later.
+"""The islands of a search: what each is made of, their migrants, and those that are opened later.
 
 Covers: all islands together, and the mix of operators of each. Does not cover one island
 (``island.py``), or what they share: ``population.py``.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from engine.core import Candidate, Direction
+from engine.search.archive import Elites
 from engine.search.island import Island
 from engine.search.mixes import Mix
 from engine.search.parents import ParentOutcome
 from engine.search.roster import best_few
 from engine.search.schedules import Schedule
-from engine.search.widths import IterationOutcome
-from engine.settings import IslandSettings
+from engine.search.widths import IterationOutcome, WidthSettings
+from engine.search.window import Window
+from engine.settings import IslandSettings, PromptSettings, SearchSettings
 
 FOUNDERS = 5
 """Programs that an island begins with which is opened later, as in AdaEvolve's code."""
@@ -26,23 +28,36 @@ class Archipelago:
         self,
         settings: IslandSettings,
         *,
+        search: SearchSettings,
+        width: WidthSettings,
+        prompts: PromptSettings,
+        weights: Mapping[str, float],
         direction: Direction,
-        island: Callable[[int], Island],
-        mix: Callable[[], Mix],
+        seed: int,
+        size: Callable[[str], int],
+        has_archives: bool,
     ) -> None:
         """Start with islands that have no program.
 
         Args:
             settings: how many there are at first, what they send each other, and who may call.
+            search: how parents and operators are chosen on each.
+            width: how many children each parent gets.
+            prompts: how much of an island its window shows.
+            weights: of the operators.
             direction: of the scores.
-            island: makes the one of a number.
-            mix: makes the mix of an island.
+            seed: of the run.
+            size: of a program's text, in the tokens that ``prompts`` counts.
+            has_archives: whether each has an archive.
         """
-        self._settings = settings
-        self._direction = direction
-        self._new_island, self._new_mix = island, mix
-        self._islands = [island(number) for number in range(settings.count)]
-        self._mixes = [mix() for _ in self._islands]
+        self._settings, self._search = settings, search
+        self._width, self._prompts = width, prompts
+        self._weights = weights
+        self._direction, self._seed = direction, seed
+        self._size = size
+        self._has_archives = has_archives
+        self._islands = [self._new_island(number) for number in range(settings.count)]
+        self._mixes = [self._new_mix() for _ in self._islands]
         self._topology = settings.topology.make(islands=settings.count)
         schedule = settings.schedule
         self._schedule = None if schedule is None else schedule.make(direction=direction)
@@ -128,3 +143,22 @@ class Archipelago:
         for founder in founders:
             opened.begin_with(founder)
             schedule.receive(number, founder)
+
+    def _new_island(self, number: int) -> Island:
+        """Return the island of a number, without a program."""
+        direction, prompts, search = self._direction, self._prompts, self._search
+        return Island(
+            window=Window(
+                kept=prompts.history_tokens if prompts.layout == "stable" else 0,
+                growth=prompts.growth_tokens,
+                size=self._size,
+                direction=direction,
+            ),
+            width=self._width.make(k=search.k, seed=self._seed, island=number),
+            parents=search.parent.make(direction=direction),
+            direction=direction,
+            elites=Elites(direction=direction) if self._has_archives else None,
+        )
+
+    def _new_mix(self) -> Mix:
+        return self._search.mix.make(weights=self._weights)

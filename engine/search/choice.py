@@ -1,6 +1,6 @@
 """What a call is made for: operator, parent, how many children; and the chance in that choice.
 
-Does not cover who chooses: ``engine.search.search``, with ``parents``, ``mixes`` and ``widths``.
+Does not cover who chooses: ``chooser.py``, with ``parents``, ``mixes`` and ``widths``.
 """
 
 from dataclasses import dataclass

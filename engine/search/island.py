@@ -14,8 +14,8 @@ the island began with and what its own iterations brought. No migrant is sent on
 window and what it sends do not depend on when migrants arrive, and a good program does not run
 round the islands by itself.
 
-Covers: one island. Does not cover who sends what to whom, or what is asked for:
-``engine.search.search``.
+Covers: one island. Does not cover who sends what to whom (``archipelago.py``), or what is asked
+for: ``chooser.py``.
 """
 
 import bisect

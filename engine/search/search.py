@@ -17,10 +17,8 @@ migrant if it is the island's best on arrival, and whether a child replaces an e
 shown, what migrates and what is a duplicate stay as without an archive, unless inspirations are set
 (``search.inspirations``): those are elites.
 
-**Common random numbers.** The way to choose a parent and the seed of a proposal do not depend on
-the candidates, and the operator, the parent and a crossover's partner depend on them as little as
-their distributions allow (``engine.search.race``, ``engine.search.mixes``). So a proposal that
-is asked for before the last verdicts are in is mostly the one that is asked for afterwards.
+Does not cover how a call's operator, parent and width are chosen (``chooser.py``), what it shows
+(``context.py``), or what an island is made of: ``archipelago.py``.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -41,18 +39,13 @@ from engine.core import (
     Tactics,
 )
 from engine.search.archipelago import Archipelago
-from engine.search.archive import Elites
 from engine.search.choice import Choice, chance_of
+from engine.search.chooser import Chooser
 from engine.search.context import Context
-from engine.search.island import Island
-from engine.search.population import REPAIR, Population
+from engine.search.population import Population
 from engine.search.tactics import Tactician
 from engine.search.widths import IterationOutcome, WidthSettings
-from engine.search.window import Window
 from engine.settings import IslandSettings, PromptSettings, SearchSettings, TacticsSettings
-
-CROSSOVER = "crossover"
-"""The operator that needs a second candidate."""
 
 
 class Search:
@@ -84,26 +77,35 @@ class Search:
             features: of the islands' archives; None for islands without any.
             tactics: when the model is asked what to try; None for never.
         """
-        self._settings = settings
-        self._width = width
-        self._prompts = prompts
+        self._failures = settings.failures
+        self._shows_pending = prompts.shows_pending
         self.direction = direction
         self._seed = seed
-        self._size = size
         self.features = features
         self._hint = ""
         self._population = Population()
         weights = {name: w for name, w in sorted(settings.operators.items()) if w > 0}
-        self._operators = list(weights)
         self._islands = Archipelago(
             islands,
+            search=settings,
+            width=width,
+            prompts=prompts,
+            weights=weights,
             direction=direction,
-            island=self._new_island,
-            mix=lambda: settings.mix.make(weights=weights),
+            seed=seed,
+            size=size,
+            has_archives=features is not None,
         )
         self._context = Context(settings, prompts=prompts, direction=direction, size=size)
         asks = tactics is not None and tactics.when != "none"
         self._tactician = Tactician(tactics, direction=direction) if tactics and asks else None
+        self._chooser = Chooser(
+            operators=[*weights],
+            islands=self._islands,
+            population=self._population,
+            tactician=self._tactician,
+            seed=seed,
+        )
 
     @property
     def islands(self) -> int:
@@ -135,37 +137,7 @@ class Search:
             ValueError: there is no such island, or nothing was told yet that may be a parent, or
                 no candidate of this id.
         """
-        own, rule, partner = self._islands[island], "given", None
-        if not own.eligible:
-            raise ValueError("nothing to start from: no valid candidate was told")
-        chance = chance_of(iteration, island=island, seed=self._seed)
-        broken = self._population.broken(island=island, but=[each.repairs_id for each in begun])
-        can = {CROSSOVER: len(own.eligible) > 1, REPAIR: broken is not None}
-        operator = self._islands.mix(island).choose(
-            [name for name in self._operators if can.get(name, True)],
-            key=chance.operator,
-            begun=[each.operator for each in begun],
-        )
-        repairs = broken if operator == REPAIR else None
-        if repairs is not None:
-            parent_id, rule = self._population.parent_of(repairs), REPAIR
-        if parent_id is None:
-            u, key = chance.parent
-            drawn = own.choose(u=u, key=key)
-            parent_id, rule = drawn.candidate.id, drawn.rule
-            if self._tactician is not None and self._tactician.changes_the_best:
-                parent_id = self._islands.best(1)[0].id
-        if operator == CROSSOVER:
-            u, key = chance.partner
-            partner = own.choose(u=u, key=key, but=parent_id).candidate.id
-        choice = Choice(
-            parent=parent_id,
-            rule=rule,
-            operator=operator,
-            k=own.width.k(iteration=iteration),
-            partner=partner,
-            repairs=repairs,
-        )
+        choice = self._chooser.choose(iteration, island=island, parent_id=parent_id, begun=begun)
         return self.recall(iteration, island=island, choice=choice, ahead=ahead)
 
     def recall(
@@ -195,12 +167,12 @@ class Search:
             k=choice.k,
             seed=chance.seed,
             failures=population.failures(
-                parent.id, island=island, most=self._settings.failures, but=choice.repairs
+                parent.id, island=island, most=self._failures, but=choice.repairs
             ),
             lineage=self._context.lineage(choice, population),
             compactions=own.window.compactions,
             island=island,
-            pending=own.pending + ahead if self._prompts.shows_pending else (),
+            pending=own.pending + ahead if self._shows_pending else (),
             partner=None if choice.partner is None else population.candidate(choice.partner),
             repairs=None if choice.repairs is None else population.attempt(choice.repairs),
             rule=choice.rule,
@@ -405,19 +377,3 @@ class Search:
     def scheduled(self, free: Sequence[int]) -> Sequence[int]:
         """Return which of the islands that have no call under way may call now."""
         return self._islands.scheduled(free)
-
-    def _new_island(self, island: int) -> Island:
-        """Return the island of a number, without a program."""
-        direction, prompts = self.direction, self._prompts
-        return Island(
-            window=Window(
-                kept=prompts.history_tokens if prompts.layout == "stable" else 0,
-                growth=prompts.growth_tokens,
-                size=self._size,
-                direction=direction,
-            ),
-            width=self._width.make(k=self._settings.k, seed=self._seed, island=island),
-            parents=self._settings.parent.make(direction=direction),
-            direction=direction,
-            elites=None if self.features is None else Elites(direction=direction),
-        )

@@ -8,7 +8,7 @@ A draw is a race (``engine.search.race``), so that an operator that can't be use
 draw only where it would have won.
 
 Covers: the interface, and a draw by weight. Does not cover any mix, or which operators can be used:
-``engine.search.search``.
+``engine.search.chooser``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ Without a schedule all islands call as soon as they can, the one first whose las
 ago. A schedule is a fold over what it was told, in the order of the log, without chance, so one
 that is told a log again decides as the one that wrote it.
 
-Does not cover any schedule, or what an island consists of: ``engine.search.search``.
+Does not cover any schedule, or what an island consists of: ``engine.search.archipelago``.
 """
 
 from collections.abc import Sequence

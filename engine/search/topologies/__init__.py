@@ -1,6 +1,6 @@
 """The contract of the topologies: to which islands the migrants of one go.
 
-Does not cover any topology, or when an island sends whom: `engine.search.search`.
+Does not cover any topology, or when an island sends whom: `engine.search.archipelago`.
 """
 
 from collections.abc import Sequence
