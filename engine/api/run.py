@@ -3,16 +3,15 @@
     with Run.of("signal", budget={"seconds": 60}) as run:
         history = run.evolve()
 
-The command line, the benchmarks and the tests all begin here. Does not cover the parts
-(``engine.parts``), how a loop is joined from them (``engine.assembly``), or what is printed and
-written at the end (``engine.run``).
+The command line, the benchmarks and the tests all begin here. Does not cover what a run is checked
+for before it has a folder (``new_run.py``), the parts (``engine.parts``), how a loop is joined from
+them (``engine.assembly``), or what is printed and written at the end (``engine.run``).
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,17 @@ from engine import config
 from engine.advisor import key_of
 from engine.api.events import Evolution, Tell
 from engine.api.keywords import arguments_of, problem_arguments
+from engine.api.new_run import NewRun
 from engine.api.recorder import Recorder
 from engine.assembly import filler_of, learner_of, loop_of, training
-from engine.beginning import (
-    archive_features,
-    begun_session,
-    check_first,
-    check_unchanged,
-    first_events,
-    restore,
-    told_cascade,
-)
+from engine.beginning import begun_session, check_unchanged, restore, told_cascade
 from engine.budget import Account
 from engine.collector import collections_put_off, left_alone
 from engine.core import Problem, UserError
 from engine.inference import Model
 from engine.loop import Loop
-from engine.parts import Parts, open_parts, read_problem, settled
+from engine.parts import Parts, open_parts, read_problem
 from engine.pipeline import Calls
-from engine.pool import read_pool
-from engine.problem import KEPT, keep_problem
 from engine.settings import RunSettings
 from engine.steering import Steering
 from engine.store import (
@@ -48,9 +38,6 @@ from engine.store import (
     Recorded,
     RunHistory,
     check_goes_on,
-    check_place,
-    check_server,
-    create_run,
     replay,
     warn_of_network,
 )
@@ -141,39 +128,17 @@ class Run:
                 f"cluster is {kind}, and a run from Python has all its islands in its own process; "
                 "leave cluster away, or start the run with `brood run`"
             )
-        folder = Path(settings.runs) / (settings.name or default_name(settings))
-        if folder.exists():
-            raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
-        check_place(folder)
-        if settings.store is None:
-            warn_of_network(folder)
-        is_value = problem is not None
-        if problem is None:
-            problem = read_problem(settings)
-        else:
-            kept = folder.absolute() / KEPT / problem.name
-            settings = replace(settings, problem=str(kept))
-        archive_features(settings, problem)  # before anything is started
-        key_of(settings.advisor)
-        check_watching(settings)
-        check_server(settings.store, names=[stored_as or folder.name])
-        pool = settings.pool
-        reading = read_pool(pool.sources, problem=problem, most_of_run=pool.most_of_run)
-        with open_parts(settings, problem, load=load) as parts:
-            events = [begun_session(0, problem), *first_events(settings, parts, reading)]
-            check_first(settings, problem, events)
-            settings = settled(settings)  # a run that goes on does so in the format it began with
-
-            def write(path: Path) -> None:
-                config.save(settings, path)
-                if is_value:
-                    keep_problem(problem, path.parent / KEPT / problem.name)
-
-            create_run(
-                folder, write_config=write, events=events, url=settings.store, stored_as=stored_as
-            )
-            with EventLog(folder, session=0) as log:
-                run = cls(settings=settings, problem=problem, log=log, folder=folder, parts=parts)
+        new = NewRun.checked(settings, problem=problem, stored_as=stored_as)
+        with open_parts(new.settings, new.problem, load=load) as parts:
+            settings = new.create(parts)
+            with EventLog(new.folder, session=0) as log:
+                run = cls(
+                    settings=settings,
+                    problem=new.problem,
+                    log=log,
+                    folder=new.folder,
+                    parts=parts,
+                )
                 with closing(run):
                     yield run
 
@@ -368,9 +333,3 @@ class Run:
         """End the loop that `events` runs, if it still does; idempotent."""
         if self.evolution is not None:
             self.evolution.close()
-
-
-def default_name(settings: RunSettings) -> str:
-    """Return the name of a run that was given none."""
-    problem, now = Path(settings.problem).name, time.strftime("%Y%m%d-%H%M%S")
-    return f"{problem}-{settings.model.name}-s{settings.seed}-{now}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import config
-from engine.api.run import default_name
+from engine.api.new_run import new_folder
 from engine.beginning import check_unchanged
 from engine.cluster.driver import Driver
 from engine.cluster.islands import check_cluster
@@ -36,9 +36,7 @@ def start(settings: RunSettings) -> int:
     Raises:
         UserError: it can't begin; then nothing of it is left.
     """
-    folder = Path(settings.runs) / (settings.name or default_name(settings))
-    if folder.exists():
-        raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
+    folder = new_folder(settings)
     check_cluster(settings)
     islands = [island_folder(folder, number) for number in range(settings.islands.count)]
     check_server(settings.store, names=[folder.name, *(each.name for each in islands)])
