@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from engine.core import Evaluation, Fill, Problem, Program, UserError
 from engine.fill.evaluators import MOST_AHEAD, IdleEvaluators
 from engine.fill.improvements import Improvements
-from engine.fill.maker import Idea, Maker
+from engine.fill.maker import Idea, Maker, verdict_of
 from engine.fill.mutations import MUTATION, Mutations
 from engine.fill.tunings import TUNING, Tunings
 from engine.pipeline import RunState
@@ -90,12 +90,17 @@ class Filler:
         self._number = len(history.fills)
         self._turn = 0  # of the makers
         self._making: deque[tuple[Idea, Future[Program | None]]] = deque()
-        self._recorded = [
-            each for name, each in history.fills.items() if name not in history.verdicts
+        out = [
+            each
+            for each in history.fills.values()
+            if verdict_of(each, search=search, history=history) is None
         ]
+        self._recorded = [each for each in out if not self._is_withdrawn(each)]
         self._out: dict[str, Fill] = {}
         self._known: list[tuple[Idea, Program]] = []
-        self._copies: list[tuple[Idea, str]] = []  # and the ids of the programs that they repeat
+        self._copies: list[tuple[Idea | Fill, Program]] = [  # and what was made before them
+            (each, each.program) for each in out if self._is_withdrawn(each)
+        ]
         self._looks: dict[str, Idea] = {}
         self._arrived: deque[tuple[str, Evaluation]] = deque()
         self._taken_at = time.monotonic()
@@ -114,8 +119,8 @@ class Filler:
                 self._makers[idea.maker].tell(idea.parent, idea.sample, None)
             elif idea.is_known:
                 self._known.append((idea, program))
-            elif (name := self._search.known_as(program)) is not None:
-                self._copies.append((idea, name))
+            elif self._search.knows(program):
+                self._copies.append((idea, program))
             else:
                 fill = self._fill(idea, program)
                 self._recorded.append(fill)
@@ -142,7 +147,10 @@ class Filler:
         )
 
     def completed(self) -> Iterator[tuple[str, Evaluation]]:
-        """Yield the verdicts on fills that are in; record each before the next."""
+        """Yield the verdicts on fills that are in; record each before the next.
+
+        Those on fills whose place a child took are dropped: the program's verdict is the child's.
+        """
         were_running = self._running
         self._arrived += self._evaluators.completed(timeout=0)
         before, self._taken_at = self._taken_at, time.monotonic()
@@ -153,6 +161,9 @@ class Filler:
             name, evaluation = self._arrived.popleft()
             idea = self._looks.pop(name, None)
             about = self._out.pop(name) if idea is None else idea
+            if isinstance(about, Fill) and self._is_withdrawn(about):
+                self._copies.append((about, about.program))
+                continue
             self._makers[about.maker].tell(about.parent, about.sample, evaluation.score)
             if idea is None:
                 yield name, evaluation
@@ -179,12 +190,17 @@ class Filler:
     def _tell_copies(self) -> None:
         """Tell makers what the programs scored that their ideas repeat, once that is known."""
         waiting = []
-        for idea, name in self._copies:
-            if (verdict := self._history.verdicts.get(name)) is None:
-                waiting.append((idea, name))
+        for about, program in self._copies:
+            verdict = self._history.verdicts.get(self._search.known_as(program) or "")
+            if verdict is None:
+                waiting.append((about, program))
             else:
-                self._makers[idea.maker].tell(idea.parent, idea.sample, verdict.score)
+                self._makers[about.maker].tell(about.parent, about.sample, verdict.score)
         self._copies = waiting
+
+    def _is_withdrawn(self, fill: Fill) -> bool:
+        """Return whether a child took the place of a fill, which gets no verdict then."""
+        return self._search.known_as(fill.program) != fill.id
 
     def _fill(self, idea: Idea, program: Program) -> Fill:
         fill = Fill(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.core import IMPROVE, PERTURB, Array, Candidate, Direction, Improvement
-from engine.fill.maker import Idea, chance, number_of
+from engine.fill.maker import Idea, chance, number_of, verdict_of
 from engine.fill.solutions import Solutions
 from engine.search.search import Search
 from engine.settings import FillSettings
@@ -68,7 +68,7 @@ class Improvements:
             for each in fills:
                 if each.parent == last.parent:
                     self._hops.asked = max(self._hops.asked, each.sample + 1)
-                    verdict = history.verdicts.get(each.id)
+                    verdict = verdict_of(each, search=search, history=history)
                     if verdict is None:
                         self._hops.out[each.sample] = each.program.text
                     else:

@@ -11,7 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.core import Program
+from engine.core import Fill, Program, Verdict
+from engine.search.search import Search
+from engine.store import RunHistory
 
 _FILLS = 5  # fourth word of what derives from the run's seed: see `engine.search.choice.chance_of`
 
@@ -47,6 +49,12 @@ class Maker(Protocol):
 
     def tell(self, parent: str, sample: int, score: float | None) -> None:
         """Take in what became of an idea: its score, or none."""
+
+
+def verdict_of(fill: Fill, *, search: Search, history: RunHistory) -> Verdict | None:
+    """Return the verdict on a fill, or on the child that took its place; None while it is out."""
+    first = search.known_as(fill.program) or fill.id
+    return history.verdicts.get(fill.id) or history.verdicts.get(first)
 
 
 def chance(seed: int, *words: int) -> np.random.Generator:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from engine.core import Candidate
-from engine.fill.maker import Idea, chance, number_of
+from engine.fill.maker import Idea, chance, number_of, verdict_of
 from engine.search.search import Search
 from engine.settings import FillSettings
 from engine.store import RunHistory
@@ -51,7 +51,10 @@ class Tunings:
         if fills and self._has_constants(history.program_of(fills[-1].parent)):
             last = fills[-1]
             samples = {each.sample: each for each in fills if each.parent == last.parent}
-            verdicts = {key: history.verdicts.get(each.id) for key, each in samples.items()}
+            verdicts = {
+                key: verdict_of(each, search=search, history=history)
+                for key, each in samples.items()
+            }
             tuning = self._begun(last.parent, last.island)
             if tuning.catch_up(
                 {key: each.score for key, each in verdicts.items() if each is not None},

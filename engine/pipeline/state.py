@@ -55,7 +55,9 @@ class RunState:
                 self._judged(event)
         elif isinstance(event, Verdict):
             child = self.history.children.get(event.candidate)
-            if event.candidate in self.history.fills:
+            fill = self.history.fills.get(event.candidate)
+            if fill is not None:
+                self.search.know(fill.id, fill.program)
                 self._join(event)
             elif event.candidate in self.history.migrants:
                 self._arrive(event)
@@ -65,7 +67,7 @@ class RunState:
                 self.search.tell(event.candidate, event.evaluation, cell=event.cell)
                 self._judged(child)
         elif isinstance(event, Fill):
-            self.search.know(event.id, event.program)
+            self.search.expect(event.id, event.program)
         elif isinstance(event, Hint):
             self.search.heed(event)
         elif isinstance(event, Tactics):

@@ -43,6 +43,8 @@ class Population:
         self._programs: dict[str, Program] = {}
         self._known: dict[str, str] = {}
         """By key, the id of the first program that has it."""
+        self._expected: dict[str, str] = {}
+        """By key, the id of the first program that has it and is not judged where it was made."""
         self._children: dict[str, Child] = {}
         self._calls: dict[int, Call] = {}
         self._candidates: dict[str, Candidate] = {}
@@ -69,13 +71,21 @@ class Population:
         self._add(name, program)
         return self._scored(name, score, iteration=FIRST_ITERATION, index=index, cell=cell)
 
+    def expect(self, name: str, program: Program) -> None:
+        """Take in that a program was made elsewhere: a child that is the same takes its place."""
+        self._expected.setdefault(program.key, name)
+
     def know(self, name: str, program: Program) -> None:
-        """Take in a program that was made elsewhere, so that a child that is the same is known."""
+        """Take in that a program was judged elsewhere: a child that is the same is a duplicate."""
+        self._expected.pop(program.key, None)
         self._known.setdefault(program.key, name)
 
     def known_as(self, program: Program) -> str | None:
-        """Return the id of the first program that is the same; None if there is none."""
-        return self._known.get(program.key)
+        """Return the id of the first program that is the same; None if there is none.
+
+        One that is expected comes behind all others.
+        """
+        return self._known.get(program.key, self._expected.get(program.key))
 
     def admit(self, child: Child, call: Call) -> bool:
         """Take in a child of ``call``, to be scored later; return whether its id is new.

@@ -223,8 +223,16 @@ class Search:
         """Have proposals carry a hint, in place of the last one; it decides nothing here."""
         self._hint = hint.text
 
+    def expect(self, name: str, program: Program) -> None:
+        """Take in that a program was made elsewhere, and that nobody waits for its verdict.
+
+        A child that is the same is no duplicate, or it could be lost for a verdict that never
+        comes. Once it is admitted, `known_as` returns the child.
+        """
+        self._population.expect(name, program)
+
     def know(self, name: str, program: Program) -> None:
-        """Take in that a program was made elsewhere: a child that is the same is a duplicate."""
+        """Take in that a program was judged elsewhere: a child that is the same is a duplicate."""
         self._population.know(name, program)
 
     def knows(self, program: Program) -> bool:
@@ -234,7 +242,8 @@ class Search:
     def known_as(self, program: Program) -> str | None:
         """Return the id of the first program that is the same; None if no island knows one.
 
-        It is the same however much was told later. Its verdict may not be in.
+        It is the same however much was told later, unless a child takes the place of one that was
+        only expected. Its verdict may not be in.
         """
         return self._population.known_as(program)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +53,52 @@ def test_fills_delay_no_child(tmp_path: Path) -> None:
     assert run.history.evaluated >= 20
     assert flood.waiting == 0 and flood.turns == flood.sent > 0
     assert len(run.history.fills) >= flood.turns  # each turn has some
+
+
+class Starved:
+    """A filler whose programs get no verdict."""
+
+    def __init__(self, programs: Iterable[str]) -> None:
+        self._fills = [fill(i, INITIAL, "mutation", each) for i, each in enumerate(programs)]
+
+    def completed(self) -> Iterator[tuple[str, Evaluation]]:
+        return iter(())
+
+    def made(self) -> Iterator[Fill]:
+        while self._fills:
+            yield self._fills.pop()
+
+    def send(self) -> None:
+        pass
+
+
+def test_no_child_is_lost_for_a_fill_that_nobody_has_evaluated(tmp_path: Path) -> None:
+    """A run with all of its children's programs as fills is the run without these."""
+
+    def ended(name: str, programs: Iterable[str]) -> Run:
+        settings = config.resolve(
+            [
+                *("problem=signal", "model=mutation", "fill=none", "islands.count=1", "seed=3"),
+                *("evaluation.workers=1", "pipeline.overlap=false", "budget.candidates=8"),
+                *("budget.seconds=null", f"runs={tmp_path}", f"name={name}"),
+            ]
+        )
+        with Run.start(settings) as run, run.loop(bell=threading.Event()) as loop:
+            filler: Any = Starved(programs)
+            loop.filler = filler
+            loop.run()
+        return run
+
+    def judged(run: Run) -> dict[str, tuple[str, float | None]]:
+        history = run.history
+        return {
+            each: (history.program_of(each), verdict.score)
+            for each, verdict in history.verdicts.items()
+        }
+
+    alone = ended("alone", ())
+    texts = [each.program.text for each in alone.history.children.values() if each.program]
+    filled = ended("filled", dict.fromkeys(texts))
+    assert len(filled.history.fills) >= 8
+    assert judged(filled) == judged(alone)
+    assert filled.history.refusals == alone.history.refusals

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from births import born
 from filling import START, WANTED, Filling, open_evaluators, problem, settings
 from verdicts import evaluate
 
@@ -22,6 +23,7 @@ from engine.core import (
     Fill,
     Improvement,
     Outputs,
+    Refusal,
     UserError,
     Verdict,
 )
@@ -310,6 +312,58 @@ def test_a_tuning_is_told_what_programs_score_that_something_else_made(
         assert not found.keys() & {each.sample for each in others}
         assert all(asked.get(sample, text) == text for sample, text in found.items())
         events = run.events[:-10]  # the last ones were not on disk
+
+
+def test_a_child_takes_the_place_of_a_fill_whose_verdict_is_out(
+    evaluators: IdleEvaluators,
+) -> None:
+    """Its verdict is the program's, which a tuning is told as if nothing had come between."""
+
+    def asked(run: Filling) -> dict[int, str]:
+        return {each.sample: each.program.text for each in run.fills}
+
+    alone = Filling(evaluators, settings("tuning"))
+    alone.until(judged=60)
+    drain(evaluators)
+    scores = {
+        each.program.key: alone.state.history.verdicts[each.id]
+        for each in alone.fills
+        if each.id in alone.state.history.verdicts
+    }
+    run = Filling(evaluators, settings("tuning"))
+    out = run.until_out()
+    fill = next(each for each in run.fills if each.id in out)
+    child, call = born(
+        id="0.0", program=fill.program, iteration=0, parent=INITIAL, operator="rewrite"
+    )
+    run.record(call)
+    search = run.state.search
+    assert search.refusal(fill.program, parent=INITIAL) is None
+    run.record(child)
+    assert search.refusal(fill.program, parent=INITIAL) is Refusal.DUPLICATE
+    before = [*run.events]
+    run.until(judged=len(run.fills) - 1)
+    run.turns_until(lambda: not evaluators.pool.in_flight)
+    run.turn()
+    assert fill.id not in run.state.history.verdicts
+    run.record(replace(scores[fill.program.key], candidate=child.id))
+    run.until(judged=50)
+    drain(evaluators)
+    # Killed with the child's verdict out, and with all verdicts that were in.
+    early = Filling(evaluators, settings("tuning"), events=before)
+    early.until(judged=len(early.fills) - 1)
+    early.record(replace(scores[fill.program.key], candidate=child.id))
+    early.until(judged=50)
+    drain(evaluators)
+    late = Filling(evaluators, settings("tuning"), events=run.events)
+    late.until(judged=run.judged + 10)
+    for each in (run, early, late):
+        assert fill.id not in each.state.history.verdicts
+        found = asked(each)
+        assert all(
+            found[sample] == text for sample, text in asked(alone).items() if sample in found
+        )
+        assert len(found.keys() & asked(alone).keys()) > 40
 
 
 def test_improvements_find_a_solution_and_write_it_into_a_program(

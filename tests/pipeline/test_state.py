@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Refusal
+from engine.core import INITIAL, Direction, Evaluation, Failure, Fill, Refusal
 from engine.pipeline import RunState
 from engine.search.search import Search
 from engine.store import Call, Child, Event, GivenUp, Recorded, RunHistory, Session, Verdict
@@ -118,6 +118,23 @@ def test_an_iteration_without_a_candidate_is_over_with_its_last_child() -> None:
     assert state.is_open(1)
     fold(state, child("0.1", refusal=Refusal.BUDGET))
     assert not state.is_open(1)
+
+
+def test_a_child_is_no_duplicate_of_a_fill_before_that_is_judged() -> None:
+    """Once it is admitted, everything else that is the same is a duplicate of the child."""
+    program = child("0.0").program
+    assert program is not None
+    fill = Fill(
+        number=0, maker="mutation", parent=INITIAL, island=0, sample=0, program=program, joins=True
+    )
+    state = new_state([*BEGINNING, fill])
+    assert state.search.refusal(program, parent=INITIAL) is None
+    assert state.search.known_as(program) == fill.id
+    judged = new_state([*BEGINNING, fill, verdict(fill.id, None)])
+    assert judged.search.refusal(program, parent=INITIAL) is Refusal.DUPLICATE
+    fold(state, call(0, island=0), child("0.0"))
+    assert state.search.refusal(program, parent=INITIAL) is Refusal.DUPLICATE
+    assert state.search.known_as(program) == "0.0"
 
 
 def test_what_failed_is_shown_to_its_own_island() -> None:
