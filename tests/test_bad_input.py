@@ -326,6 +326,26 @@ def test_a_log_from_which_an_event_is_missing(
     assert f"log is damaged: {words}" in refused(f"resume={run_with_a_child}")
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ("'$.program', NULL", "child 0.0 is to be evaluated and has no program"),
+        (
+            "'$.program', NULL, '$.refusal', 'unparsed'",
+            "child 0.0 was refused and has a verdict",
+        ),
+        ("'$.refusal', 'duplicate'", "child 0.0 was refused and has a verdict"),
+    ],
+)
+def test_a_log_with_a_verdict_on_a_child_that_was_not_to_have_one(
+    refused: Refused, run_with_a_child: Path, fields: str, words: str
+) -> None:
+    db = sqlite3.connect(run_with_a_child / "run.db")
+    db.executescript(f"UPDATE events SET body = json_set(body, {fields}) WHERE kind = 'child'")
+    db.close()
+    assert f"log is damaged: {words}; restore it" in refused(f"resume={run_with_a_child}")
+
+
 def test_a_log_with_more_tokens_than_there_can_be(refused: Refused, run_with_a_child: Path) -> None:
     db = sqlite3.connect(run_with_a_child / "run.db")
     (body,) = db.execute("SELECT body FROM events WHERE kind = 'child'").fetchone()

@@ -190,6 +190,11 @@ class RunHistory:
         is_own = candidate in self.children or candidate in self.fills
         return self.is_first(candidate) or is_own or candidate in self.migrants
 
+    def is_refused(self, candidate: str) -> bool:
+        """Whether a child was not to be evaluated, so that no verdict can be on it."""
+        child = self.children.get(candidate)
+        return child is not None and child.refusal is not None
+
     def is_asked_for(self, child: Child) -> bool:
         """Whether the call is there that made a child, of a parent with a score."""
         parent = self.verdicts.get(child.parent)

@@ -42,12 +42,16 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
         event, lacks = recorded.event, None
         if isinstance(event, Child) and not history.is_asked_for(event):
             lacks = f"child {event.id} has no call, or no parent with a score"
+        if isinstance(event, Child) and event.refusal is None and event.program is None:
+            lacks = f"child {event.id} is to be evaluated and has no program"
         if isinstance(event, Fill) and not history.is_made(event.parent):
             lacks = (
                 f"nobody made candidate {event.parent}, of which fill {event.number} is a variant"
             )
         if isinstance(event, Verdict) and not history.is_made(event.candidate):
             lacks = f"nobody made candidate {event.candidate}"
+        if isinstance(event, Verdict) and history.is_refused(event.candidate):
+            lacks = f"child {event.candidate} was refused and has a verdict"
         if isinstance(event, Verdict) and event.candidate == INITIAL and event.program is None:
             lacks = "the initial program is missing"
         if isinstance(event, Advice) and not history.ideas.knows(event.idea):
