@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from command import processes_in, run
+from hand_log import fill
 
 from engine.core import INITIAL, Evaluation
 from engine.problem import shipped
@@ -324,6 +325,23 @@ def test_a_log_from_which_an_event_is_missing(
     db.executescript(f"DELETE FROM events WHERE kind = '{kind}'")
     db.close()
     assert f"log is damaged: {words}" in refused(f"resume={run_with_a_child}")
+
+
+@pytest.mark.parametrize("lost", ["kind = 'verdict' AND subject = '0.0'", "subject = '0.0'"])
+def test_a_log_with_a_fill_of_a_program_without_a_score(
+    refused: Refused, run_with_a_child: Path, lost: str
+) -> None:
+    made = fill(0, "0.0", "mutation", "x = 2\n")
+    judged = Verdict(candidate=made.id, evaluation=Evaluation(score=0.7, failure=None))
+    with EventLog(run_with_a_child, session=0) as log:
+        log.append(made)
+        log.append(judged)
+        log.commit()
+    db = sqlite3.connect(run_with_a_child / "run.db")
+    db.executescript(f"DELETE FROM events WHERE {lost}")
+    db.close()
+    words = "log is damaged: fill 0 is a variant of 0.0, which has no score; restore it"
+    assert words in refused(f"resume={run_with_a_child}")
 
 
 @pytest.mark.parametrize(

@@ -197,8 +197,12 @@ class RunHistory:
 
     def is_asked_for(self, child: Child) -> bool:
         """Whether the call is there that made a child, of a parent with a score."""
-        parent = self.verdicts.get(child.parent)
-        return child.iteration in self.calls and parent is not None and parent.score is not None
+        return child.iteration in self.calls and self.has_score(child.parent)
+
+    def has_score(self, candidate: str) -> bool:
+        """Whether a program was judged and has a score, so that it can be a parent."""
+        verdict = self.verdicts.get(candidate)
+        return verdict is not None and verdict.score is not None
 
     @property
     def best_score(self) -> float | None:

@@ -44,10 +44,8 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
             lacks = f"child {event.id} has no call, or no parent with a score"
         if isinstance(event, Child) and event.refusal is None and event.program is None:
             lacks = f"child {event.id} is to be evaluated and has no program"
-        if isinstance(event, Fill) and not history.is_made(event.parent):
-            lacks = (
-                f"nobody made candidate {event.parent}, of which fill {event.number} is a variant"
-            )
+        if isinstance(event, Fill) and not history.has_score(event.parent):
+            lacks = f"fill {event.number} is a variant of {event.parent}, which has no score"
         if isinstance(event, Verdict) and not history.is_made(event.candidate):
             lacks = f"nobody made candidate {event.candidate}"
         if isinstance(event, Verdict) and history.is_refused(event.candidate):
