@@ -11,7 +11,13 @@ from engine.learning.learner import Adopter, Learner, Learning
 from engine.learning.process import TrainerProcess, lower_priority
 from engine.learning.steady import Ask, SteadyTrainer
 from engine.learning.step import Step
-from engine.learning.steps import Steps, checkpoint, checkpoints, needed_checkpoint
+from engine.learning.steps import (
+    Steps,
+    checkpoint,
+    checkpoints,
+    most_waiting,
+    needed_checkpoint,
+)
 from engine.learning.trainable import check_learning
 from engine.learning.versions import Versions
 from engine.learning.work import make_step, new_checkpoint, trainer_of

@@ -21,11 +21,9 @@ from engine.learning.groups import MakeGroup
 from engine.learning.job import Done
 from engine.learning.judged import Judged
 from engine.learning.steady import SteadyTrainer
-from engine.learning.steps import Steps, checkpoint, needed_checkpoint
+from engine.learning.steps import Steps, checkpoint, most_waiting, needed_checkpoint
 from engine.settings import LearningSettings
 from engine.store import RunHistory
-
-_MOST = 256  # groups that wait; the latest make up a step, so those before are hardly ever needed
 
 
 class Adopter(Protocol):
@@ -77,9 +75,7 @@ class Learner:
 
     def __post_init__(self) -> None:
         self._judged = Judged(
-            self.history,
-            max_lag=self.settings.max_lag,
-            most=max(_MOST, self.settings.groups),
+            self.history, max_lag=self.settings.max_lag, most=most_waiting(self.settings)
         )
         self._steps = Steps(
             settings=self.settings,

@@ -20,6 +20,7 @@ from engine.settings import LearningSettings
 
 _ADAPTERS = "adapters"  # name of the folder with the checkpoints in a run's folder
 _KEPT = 6  # checkpoints, besides those still decoded with; a collapse goes back by four
+_MOST = 256  # groups that wait; the latest make up a step, so those before are hardly ever needed
 
 
 @dataclass(kw_only=True)
@@ -95,6 +96,11 @@ class Steps:
         for version, folder in checkpoints(self.folder).items():
             if version not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def most_waiting(settings: LearningSettings) -> int:
+    """Return how many groups may wait for a step; enough for one, however large it is."""
+    return max(_MOST, settings.groups)
 
 
 def checkpoint(folder: Path, version: int) -> Path:

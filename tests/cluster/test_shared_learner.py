@@ -129,6 +129,15 @@ def test_of_many_groups_that_wait_the_oldest_are_left_out(tmp_path: Path) -> Non
     assert bench.step().update.stale == 300 - 256
 
 
+def test_as_many_groups_wait_as_a_step_takes(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=300)
+    bench.take(*((0, iteration) for iteration in range(299)))
+    assert bench.learned == []
+    bench.take((1, 0))
+    assert bench.learned == [[*((0, iteration) for iteration in range(299)), (1, 0)]]
+    assert bench.step().update.stale == 0
+
+
 def test_checkpoints_that_open_calls_need_stay_and_are_stored(tmp_path: Path) -> None:
     bench = Bench(tmp_path, groups=1)
     for number in range(1, 10):

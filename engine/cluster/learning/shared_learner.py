@@ -19,10 +19,17 @@ from engine.cluster.files import Files, all_files
 from engine.cluster.learning.island_learner import Stored
 from engine.cluster.learning.shared_update import SharedUpdate, shared_updates_of
 from engine.core import Update
-from engine.learning import Group, SteadyTrainer, Steps, Versions, checkpoints, needed_checkpoint
+from engine.learning import (
+    Group,
+    SteadyTrainer,
+    Steps,
+    Versions,
+    checkpoints,
+    most_waiting,
+    needed_checkpoint,
+)
 from engine.settings import LearningSettings
 
-_MOST = 256  # groups that wait; the latest make up a step, so those before are never needed
 _TRAINERS = "trainer.pt"  # of a checkpoint, what those who sample don't need
 _log = logging.getLogger("brood")
 
@@ -57,6 +64,7 @@ class SharedLearner:
         self._store = store
         self._stored: dict[int, Stored] = {}
         self._waiting = deque[Group]()
+        self._most = most_waiting(settings)
         self._stale = 0
         self._versions = Versions(max_lag=settings.max_lag)
         # Calls whose groups have come: an island that moves hands them in again.
@@ -99,7 +107,7 @@ class SharedLearner:
                 self._stale += 1
             else:
                 self._waiting.append(group)
-        while len(self._waiting) > _MOST:
+        while len(self._waiting) > self._most:
             self._waiting.popleft()
             self._stale += 1
 
