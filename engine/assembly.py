@@ -57,6 +57,7 @@ def loop_of(
     filler: Filler | None = None,
     drains: bool = False,
     calls: Callable[..., Calls] | None = None,
+    learner: Learning | None = None,
 ) -> Loop:
     """Return the loop of a run that goes on from where its log ends.
 
@@ -77,6 +78,7 @@ def loop_of(
         filler: keeps idle evaluators busy; None where they wait.
         drains: see `engine.Run.evolve`.
         calls: makes the calls, as `Calls` does; None for those of the settings.
+        learner: learns from what is recorded; None where nothing does.
     """
     state, pipeline, novelty = restored.state, settings.pipeline, settings.search.novelty
     pressure = BackPressure(
@@ -95,6 +97,8 @@ def loop_of(
         timeline=timeline,
         notify=bell.set,
     )
+    if learner is not None:
+        learner.spare(lambda: requests.versions)
     reader = Reader(
         search=state.search,
         tokenizer=model,

@@ -303,6 +303,7 @@ class Run:
                         ),
                         drains=drains,
                         calls=calls,
+                        learner=learner,
                     )
         self.steering.end()
 

@@ -10,7 +10,7 @@ Does not cover which calls are there to learn from (``judged.py``), or the step 
 (``trainer.py``, in ``process.py``).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -42,6 +42,12 @@ class Learning(Protocol):
     def serve(self, adopter: Adopter) -> None:
         """Begin to hand adapters to ``adopter``, first those that recorded calls still need."""
 
+    def spare(self, under_way: Callable[[], Collection[int]]) -> None:
+        """Keep those versions too that ``under_way`` returns, whenever it is asked.
+
+        A call that began on a guess is decoded before it is recorded, if it ever is.
+        """
+
     def fold(self, event: Event) -> None:
         """Take in an event that is recorded, and that the history has."""
 
@@ -72,6 +78,7 @@ class Learner:
     _steps: Steps = field(init=False)
     _loading: Done | None = field(default=None, init=False)
     _adopter: Adopter | None = field(default=None, init=False)
+    _under_way: Callable[[], Collection[int]] = field(default=frozenset, init=False)
 
     def __post_init__(self) -> None:
         self._judged = Judged(
@@ -95,6 +102,10 @@ class Learner:
         for version in sorted({self.history.adapter, *self._judged.open_versions} - {0}):
             adopter.adopt(version, needed_checkpoint(self.folder, version))
 
+    def spare(self, under_way: Callable[[], Collection[int]]) -> None:
+        """See `Learning`."""
+        self._under_way = under_way
+
     def fold(self, event: Event) -> None:
         """See `Learning`."""
         self._judged.fold(event)
@@ -113,7 +124,9 @@ class Learner:
             if loading is not None and loading.version == version:
                 self._loading = None
                 yield self._steps.update(loading, stale=self._judged.stale, swap_ms=milliseconds)
-                self._steps.remove_checkpoints(needed=self._judged.open_versions)
+                self._steps.remove_checkpoints(
+                    needed={*self._judged.open_versions, *self._under_way()}
+                )
         if self._loading is None and self._steps.may_begin:
             self._begin()
 

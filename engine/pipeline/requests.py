@@ -7,7 +7,7 @@ Covers: what happens between a proposal and the responses to it. Does not cover 
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import TypeVar
@@ -63,6 +63,11 @@ class Requests:
     def children(self) -> int:
         """How many are at the model, or about to be sent there."""
         return self.decoder.in_flight + sum(request.left for request in self._composed)
+
+    @property
+    def versions(self) -> Collection[int]:
+        """The versions of the adapter that the requests under way are decoded with."""
+        return {request.adapter for request in (*self._sent.values(), *self._composed)}
 
     def compose(self, proposal: Proposal) -> Request:
         """Return the request for those children of a proposal that are not recorded yet.

@@ -332,6 +332,21 @@ def test_checkpoints_of_open_calls_and_the_latest_stay(tmp_path: Path) -> None:
     assert kept == {held, 4, 5, 6, 7, 8, 9}
 
 
+def test_checkpoints_of_requests_that_no_recorded_call_names_stay(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, groups=1)
+    under_way = {0}
+    bench.learner.spare(lambda: under_way)
+    for number in range(1, 10):
+        bench.learn(number)
+        if number == 2:
+            under_way = {0, 2}
+    kept = {int(folder.name) for folder in (tmp_path / "adapters").iterdir()}
+    assert kept == {2, 4, 5, 6, 7, 8, 9}
+    under_way = set()
+    bench.learn(10)
+    assert not (tmp_path / "adapters" / "000002").exists()
+
+
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_lost_trainer_gets_no_more_steps(tmp_path: Path, lost: bool) -> None:
     bench = Bench(tmp_path, groups=1)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hand_trainer import HandAdopter, HandTrainer
 from inline import Inline
 from looping import evolve
 from table_fan import TableFan
@@ -22,11 +23,14 @@ from engine import config
 from engine.beginning import restore, told_cascade
 from engine.core import INITIAL, ChatFrame, Evaluation, Failure, Problem
 from engine.inference import EngineLoad, Sampling
+from engine.learning import Group, Learner
+from engine.learning.group import Member
+from engine.learning.job import Done
 from engine.problem import load_problem
 from engine.prompts.chat import Rewrite
 from engine.settings import RunSettings
 from engine.steering import Steering
-from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
+from engine.store import Call, Child, Event, GivenUp, Recorded, RunHistory, Session, Verdict
 from engine.timeline import TIMELINE, Timeline
 
 K = 2
@@ -42,8 +46,9 @@ class Model:
     block_size = 16
     max_model_len = 1 << 20
 
-    def __init__(self) -> None:
-        self._fans: list[TableFan] = []
+    def __init__(self, *, is_held: Callable[[int], bool] = lambda number: False) -> None:
+        self._fans: dict[int, TableFan] = {}
+        self._is_held = is_held  # whether a call, by its number, is not answered yet
         self.calls = 0
 
     def encode(self, text: str) -> list[int]:
@@ -66,15 +71,15 @@ class Model:
             answers=[f"```python\ndef f(x):\n    return x * {each.seed}\n```" for each in sampling],
             encode=self.encode,
         )
-        self._fans.append(fan)
+        self._fans[self.calls] = fan
         self.calls += 1
         return fan
 
     def step(self) -> None:
-        for fan in self._fans:
+        for number in [each for each in self._fans if not self._is_held(each)]:
+            fan = self._fans.pop(number)
             for index in fan.indices:
                 fan.write(index, lines=9)
-        self._fans = []
 
 
 class PatientPool:
@@ -91,12 +96,14 @@ class PatientPool:
         last: int,
         scores: Mapping[str, float | None],
         before: Callable[[], object],
+        is_held: Callable[[int], bool],
     ) -> None:
         self._model = model
         self._ahead = ahead
         self._last = last  # the last iteration after which a call follows
         self._scores = scores
         self._before = before  # called before verdicts are given
+        self._is_held = is_held  # whether an iteration's verdicts are not given yet
         self._waiting: dict[str, int] = {}
 
     def submit(self, *, candidate_id: str, program: str, stage: int, order: int) -> None:
@@ -107,6 +114,7 @@ class PatientPool:
             candidate
             for candidate, iteration in self._waiting.items()
             if self._model.calls > min(iteration, self._last) + self._ahead
+            and not self._is_held(iteration)
         ]
         if ready:
             self._before()
@@ -147,23 +155,34 @@ def live(
     before: Callable[[], object] = lambda: None,
     look: Callable[[Sequence[Event]], object] = lambda events: None,
     steering: Steering | None = None,
+    model: Model | None = None,
+    is_held: Callable[[int], bool] = lambda iteration: False,
+    learner_of: Callable[[RunHistory], Learner] | None = None,
 ) -> list[Event]:
     """Return what a run records.
 
     ``ahead`` is the pool's, as the settings' if None; ``stops_at``: so many calls end the run.
-    ``before`` is called before verdicts are given, ``look`` in each turn of the loop.
+    ``before`` is called before verdicts are given, ``look`` in each turn of the loop. ``is_held``
+    says which iterations' verdicts are held back.
     """
     whole = load_problem(Path(settings.problem))
     problem: Problem = dataclasses.replace(whole, entry_point="f")
     first = Verdict(candidate=INITIAL, evaluation=verdict(0.5), program="def f(x):\n    return x\n")
     events: list[Event] = [Session(number=0, engine="0", fingerprint="f"), first]
-    model, bell = Model(), threading.Event()
+    model, bell = model or Model(), threading.Event()
     restored = restore(settings, problem, [_recorded(each) for each in events], model)
     deadline = time.monotonic() + HANGS
+    learner = learner_of and learner_of(restored.state.history)
 
     def record(event: Event) -> None:
         events.append(event)
         restored.state.fold(_recorded(event))
+        if learner is not None:
+            learner.fold(event)
+
+    def commit() -> None:
+        for step in learner.completed() if learner is not None else ():
+            record(step)
 
     def is_stopped() -> bool:
         look(events)
@@ -173,20 +192,21 @@ def live(
     parts: dict[str, Any] = {"model": model}
     operator = Rewrite(problem=problem, tokenizer=model, max_tokens=500, prompts=settings.prompts)
     ahead = settings.pipeline.ahead if ahead is None else ahead
-    pool = PatientPool(model, ahead=ahead, last=last, scores=scores, before=before)
+    pool = PatientPool(model, ahead=ahead, last=last, scores=scores, before=before, is_held=is_held)
     with Timeline(tmp_path / TIMELINE) as timeline:
         evolve(
             syntax=Inline(),
             settings=settings,
             restored=restored,
             record=record,
-            commit=lambda: None,
+            commit=commit,
             operators={"rewrite": operator},
             evaluator=told_cascade(settings, problem, restored.state.history, pool),
             stopped=is_stopped,
             timeline=timeline,
             bell=bell,
             steering=steering,
+            learner=learner,
             **parts,
         )
     return events
@@ -319,3 +339,84 @@ def test_a_wrong_guess_leads_to_no_call_while_the_run_is_paused(tmp_path: Path) 
     assert wrong >= {1, 2}  # the second one may not stay: its call would come before the first's
     admitted = [each for each in events if isinstance(each, Child) and each.refusal is None]
     assert len(admitted) == 4 * K
+
+
+class QuickTrainer(HandTrainer):
+    """A trainer whose steps stand at once, as far as the test lets it make any."""
+
+    def __init__(self, *, most: Callable[[], int]) -> None:
+        super().__init__()
+        self._most = most
+
+    def completed(self) -> Done | None:
+        if self.is_busy and len(self.jobs) <= self._most():
+            self.jobs[-1].folder.mkdir(parents=True)
+            self.finish()
+        return super().completed()
+
+
+class QuickAdopter(HandAdopter):
+    """A model that loads an adapter at once."""
+
+    def adopt(self, version: int, folder: Path) -> None:
+        super().adopt(version, folder)
+        self.loaded.append((version, 1.0))
+
+
+def learnable(call: Call, history: RunHistory) -> Group:
+    member = Member(answers=(), reward=0.0)
+    return Group(iteration=call.iteration, adapter=call.adapter, members=(member,))
+
+
+def test_the_adapter_of_a_guess_outlives_all_that_is_learned_before_it_comes_true(
+    tmp_path: Path,
+) -> None:
+    """Its call is on record before its last child is: a run that is killed there needs it again."""
+    guessed, steps = 10, 9  # as many checkpoints are kept, and some more
+    settings = resolved(ahead=1, calls=guessed + 1, history_tokens=0)
+    is_recorded, is_there = False, None
+    history: RunHistory | None = None
+    model = Model(is_held=lambda number: number == guessed and not is_recorded)
+
+    def most() -> int:
+        """Let all steps but the first wait for the guess."""
+        return 1 if model.calls <= guessed else steps
+
+    def learner_of(of: RunHistory) -> Learner:
+        nonlocal history
+        history = of
+        learner = Learner(
+            settings=dataclasses.replace(
+                config.resolve(["learning=mean_baseline"]).learning, groups=1, max_lag=100
+            ),
+            history=of,
+            folder=tmp_path,
+            make_group=learnable,
+            trainer=QuickTrainer(most=most),  # type: ignore[arg-type]
+            progress=lambda: 0.5,
+        )
+        learner.serve(QuickAdopter())
+        return learner
+
+    def look(events: Sequence[Event]) -> None:
+        nonlocal is_recorded, is_there
+        assert history is not None
+        if guessed in history.calls and not is_recorded:
+            assert history.missing(history.calls[guessed])
+            version = history.calls[guessed].adapter
+            is_there = (tmp_path / "adapters" / f"{version:06}").is_dir()
+            is_recorded = True
+
+    events = live(
+        settings,
+        tmp_path,
+        last=guessed - 1,
+        scores={},
+        look=look,
+        model=model,
+        is_held=lambda number: number == guessed - 1 and history.adapter < steps,
+        learner_of=learner_of,
+    )
+    call = next(each for each in events if isinstance(each, Call) and each.iteration == guessed)
+    assert call.guessed and call.adapter == 1
+    assert is_there

@@ -6,7 +6,7 @@ each island, whose calls begin with it from there on.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -126,6 +126,9 @@ class IslandLearner:
         self._adopter = adopter
         for version in sorted({self.history.adapter, *self._judged.open_versions} - {0}):
             adopter.adopt(version, self.worker.folder(version))
+
+    def spare(self, under_way: Callable[[], Collection[int]]) -> None:
+        """See `Learning`; no call of a cluster begins on a guess, so the log has them all."""
 
     def fold(self, event: Event) -> None:
         """See `Learning`."""
