@@ -6,7 +6,7 @@ grammars and temperatures change from step to step, and the entropy with them), 
 valid children, against the first steps'.
 """
 
-from collections import deque
+from dataclasses import dataclass, replace
 
 _ENTROPY_SHARE = 0.3  # of the model's own; PACEvolve++ shows 1.0 to 0.4 for runs that still work
 _UNIQUE_SHARE = 0.5  # of the first steps'
@@ -27,35 +27,37 @@ def of_entropy(entropy: float, *, own: float) -> str | None:
     return f"the tokens' entropy fell to {entropy:.3f} nats, below {least:.3f}"
 
 
-class Collapse:
-    """Watches the steps of a run."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variety:
+    """Shares of new valid children in the steps of a run, as far as a later step needs them.
 
-    def __init__(self) -> None:
-        self._first: list[float] = []
-        self._latest: deque[float] = deque(maxlen=_WINDOW)
+    It follows from the recorded steps alone, so no trainer that begins again loses any.
 
-    def of_uniqueness(self, unique: float) -> str | None:
-        """Take in a step's share of new valid children; return what is wrong, or None."""
-        if len(self._first) < _FIRST:
-            self._first.append(unique)
+    Attributes:
+        first: of the first steps.
+        latest: of the last steps after these, without those that a collapse was laid to.
+    """
+
+    first: tuple[float, ...] = ()
+    latest: tuple[float, ...] = ()
+
+    def after(self, unique: float) -> "Variety":
+        """Return it with the share of one more step."""
+        if len(self.first) < _FIRST:
+            return replace(self, first=(*self.first, unique))
+        return replace(self, latest=(*self.latest, unique)[-_WINDOW:])
+
+    def forgiven(self) -> "Variety":
+        """Return it for after a collapse: steps count anew; the first steps' shares stay."""
+        return replace(self, latest=())
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong, or None."""
+        if len(self.latest) < _WINDOW:
             return None
-        self._latest.append(unique)
-        least = _UNIQUE_SHARE * sum(self._first) / _FIRST
-        mean = sum(self._latest) / len(self._latest)
-        if len(self._latest) < _WINDOW or mean >= least:
+        least = _UNIQUE_SHARE * sum(self.first) / _FIRST
+        mean = sum(self.latest) / len(self.latest)
+        if mean >= least:
             return None
         return f"the share of new valid children fell to {mean:.3f}, below {least:.3f}"
-
-    def forgive(self) -> None:
-        """Count steps anew after an adapter was taken back; the first steps' figures stay."""
-        self._latest.clear()
-
-    def state(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {"first": self._first, "latest": list(self._latest)}
-
-    def restore(self, state: dict[str, object]) -> None:
-        """Take what `state` returned."""
-        first, latest = state["first"], state["latest"]
-        assert isinstance(first, list) and isinstance(latest, list)
-        self._first, self._latest = list(first), deque(latest, maxlen=_WINDOW)

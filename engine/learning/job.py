@@ -1,8 +1,9 @@
 """What goes to a trainer, and what comes back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.learning.collapse import Variety
 from engine.learning.group import Group
 from engine.learning.step import Step
 from engine.settings import LearningSettings
@@ -38,6 +39,7 @@ class Job:
         progress: share of the budget that is spent.
         folder: where the checkpoint is to stand.
         kept: versions that have a checkpoint, to which a step may go back; None for all.
+        variety: of the steps before.
     """
 
     number: int
@@ -46,6 +48,7 @@ class Job:
     progress: float
     folder: Path
     kept: frozenset[int] | None = None
+    variety: Variety = field(default_factory=Variety)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -59,6 +59,7 @@ class Steps:
                 progress=self.progress(),
                 folder=checkpoint(self.folder, number),
                 kept=frozenset(checkpoints(self.folder)),
+                variety=self.versions.variety,
             )
         )
 

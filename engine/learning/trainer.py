@@ -25,7 +25,7 @@ from engine.core import SampledFrom, UserError
 from engine.learning.adapter import load_adapter, save_adapter
 from engine.learning.advantages import advantages
 from engine.learning.batch import Batch, batches
-from engine.learning.collapse import Collapse, of_entropy
+from engine.learning.collapse import Variety, of_entropy
 from engine.learning.expert import Example, Examples
 from engine.learning.group import Answer, Group
 from engine.learning.loss import token_losses
@@ -38,6 +38,7 @@ from engine.settings import LearningSettings
 
 _STATE = "trainer.pt"
 _KEPT = 4  # adapters that steps began with
+_NO_STEP = Variety()
 # What a damaged file has torch, its optimizer and what else reads the state raise.
 _DAMAGE = (
     *(OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError),
@@ -80,7 +81,6 @@ class Trainer:
         self._masks = Masks(weights=weights, vocabulary=len(self._network.head))
         self._optimizer = AdapterOptimizer(self._network.parameters, settings)
         self._new = self._optimizer.parameters()
-        self._collapse = Collapse()
         self._earlier: deque[tuple[int, tuple[torch.Tensor, ...]]] = deque(maxlen=_KEPT)
         self._examples = Examples()
         self._refit = Refit(network=self._network, masks=self._masks, optimizer=self._optimizer)
@@ -93,6 +93,7 @@ class Trainer:
         version: int,
         progress: float,
         kept: Collection[int] | None = None,
+        variety: Variety = _NO_STEP,
     ) -> Step:
         """Learn from groups.
 
@@ -101,6 +102,7 @@ class Trainer:
             version: of the adapter that the trainer holds.
             progress: share of the budget that is spent, from 0 to 1.
             kept: versions that it may go back to, besides the model itself; None for all.
+            variety: of the steps before.
         """
         began = time.perf_counter()
         if kept is not None:
@@ -109,7 +111,7 @@ class Trainer:
             there = [each for each in self._earlier if each[0] in (0, *kept)]
             self._earlier = deque(there, maxlen=_KEPT)
         groups = [group for group in groups if group.members]
-        step = self._guarded(groups, version=version, progress=progress)
+        step = self._guarded(groups, version=version, progress=progress, variety=variety)
         self._masks.forget()
         return replace(step, seconds=time.perf_counter() - began)
 
@@ -135,7 +137,6 @@ class Trainer:
         save_adapter(self._network.peft, folder, weights=self._weights)
         state = {
             "optimizer": self._optimizer.adamw.state_dict(),
-            "collapse": self._collapse.state(),
             "earlier": list(self._earlier),
             "examples": [asdict(example) for example in self._examples],
             "random": self._random.get_state(),
@@ -153,7 +154,6 @@ class Trainer:
             state = torch.load(folder / _STATE, weights_only=True)
             self._optimizer.begin_at(self._optimizer.parameters())
             self._optimizer.adamw.load_state_dict(state["optimizer"])
-            self._collapse.restore(state["collapse"])
             self._earlier = deque(state["earlier"], maxlen=_KEPT)
             self._examples.restore(_example(each) for each in state["examples"])
             self._random.set_state(state["random"])
@@ -167,12 +167,14 @@ class Trainer:
                 f"the trainer's state in {folder} can't be read: it is damaged; begin another run"
             ) from error
 
-    def _guarded(self, groups: Sequence[Group], *, version: int, progress: float) -> Step:
+    def _guarded(
+        self, groups: Sequence[Group], *, version: int, progress: float, variety: Variety
+    ) -> Step:
         """Make a step, and take it back if it went wrong."""
         if not groups:
             return Step(reward=0.0, version=version, skipped="there is no child to learn from")
         step = plain_step(groups)
-        wrong = self._collapse.of_uniqueness(step.unique)
+        wrong = variety.after(step.unique).fault
         if wrong is None:
             before = self._optimizer.moment()
             if not self._earlier or self._earlier[-1][0] != version:
@@ -198,7 +200,6 @@ class Trainer:
         earliest, parameters = self._earlier[0] if self._earlier else own
         self._earlier.clear()
         self._optimizer.begin_at(parameters)
-        self._collapse.forgive()
         return replace(step, version=earliest, rolled_back=wrong)
 
     def _learned(

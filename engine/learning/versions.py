@@ -8,6 +8,7 @@ counted.
 from collections.abc import Sequence
 
 from engine.core import Update
+from engine.learning.collapse import Variety
 
 
 class Versions:
@@ -23,6 +24,8 @@ class Versions:
         self._order = [0]
         self.number = 0
         """Of the last step; 0 before the first."""
+        self.variety = Variety()
+        """Of all steps, also those that were skipped or taken back."""
 
     @property
     def latest(self) -> int:
@@ -32,7 +35,12 @@ class Versions:
     def fold(self, update: Update) -> None:
         """Take a step in."""
         self.number = update.number
-        if update.version != self._order[-1]:
+        self.variety = self.variety.after(update.unique)
+        is_other = update.version != self._order[-1]
+        # No other step that is taken back ends at another version, or is made on a fault.
+        if update.rolled_back is not None and (is_other or self.variety.fault is not None):
+            self.variety = self.variety.forgiven()
+        if is_other:
             self._order.append(update.version)
 
     def lag(self, version: int) -> int:

@@ -41,7 +41,13 @@ def trainer_of(setup: Setup, checkpoint: Path | None) -> "Trainer":
 def make_step(trainer: "Trainer", job: Job) -> Step:
     """Make a step; its checkpoint stands in the job's folder if the step does."""
     began = time.monotonic()
-    step = trainer.step(job.groups, version=job.version, progress=job.progress, kept=job.kept)
+    step = trainer.step(
+        job.groups,
+        version=job.version,
+        progress=job.progress,
+        kept=job.kept,
+        variety=job.variety,
+    )
     if Done(job=job, step=step).stands:
         with new_checkpoint(job.folder) as partial:
             trainer.save(partial)

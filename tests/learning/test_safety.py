@@ -2,21 +2,35 @@
 
 import json
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine.core import UserError
-from engine.learning.collapse import of_entropy
-from engine.learning.group import Group
-from engine.learning.step import Step
+from engine.core import Update, UserError
+from engine.learning import (
+    Ask,
+    Group,
+    Setup,
+    SteadyTrainer,
+    Step,
+    Steps,
+    Versions,
+    checkpoint,
+    make_step,
+    trainer_of,
+)
+from engine.learning.collapse import Variety, of_entropy
 from engine.learning.trainer import Trainer
 from engine.settings import LearningSettings
 
 Settings = Callable[..., LearningSettings]
 Groups = Callable[..., Group]
+SECONDS = 300.0
 ANSWERS = {"good": 1.0, "bad": 0.0, "gone": 0.5, "bat": 0.0}
 
 
@@ -27,9 +41,17 @@ class Subject:
         self.trainer = Trainer(weights=tiny, settings=settings, seed=0, dtype=torch.float32)
         self._answers = [member.answers[0] for member in group.members]
         self.group = group
+        self.variety = Variety()
 
     def step(self, *, version: int, group: Group | None = None) -> Step:
-        return self.trainer.step([group or self.group], version=version, progress=0.5)
+        return self.made(group or self.group, version=version, kept=None)
+
+    def made(self, group: Group, *, version: int, kept: set[int] | None) -> Step:
+        step = self.trainer.step(
+            [group], version=version, progress=0.5, kept=kept, variety=self.variety
+        )
+        self.variety = self.variety.after(step.unique)
+        return step
 
     def effect(self) -> torch.Tensor:
         return torch.cat(self.trainer.logprobs(self._answers))
@@ -95,7 +117,62 @@ def test_collapsed_variety_is_seen_even_where_nothing_could_be_learned(
     assert [step.skipped for step in steps] == [reason] * 3 + [None]
     assert steps[3].rolled_back is not None and "new valid children fell" in steps[3].rolled_back
     assert steps[3].version == 0
+    one.variety = one.variety.forgiven()
     assert one.step(version=0).rolled_back is None
+
+
+class TrainerHere(SteadyTrainer):
+    """A trainer in this process."""
+
+    def __init__(self, setup: Setup, *, folder: Path | None, notify: Callable[[], object]) -> None:
+        self._setup = setup
+        super().__init__(checkpoint=folder, notify=notify)
+
+    @contextmanager
+    def _started(self, checkpoint: Path | None) -> Iterator[Ask]:
+        yield partial(make_step, trainer_of(self._setup, checkpoint))
+
+    def _kill(self) -> None:
+        pass
+
+
+def test_collapsed_variety_is_seen_by_trainers_that_begin_again(
+    tiny: Path, learning: Settings, group_of: Groups, tmp_path: Path
+) -> None:
+    settings = learning(groups=1)
+    setup = Setup(weights=tiny, settings=settings, seed=0, device="cpu", dtype="float32")
+    good, same = group_of("x = ", ANSWERS), group_of("x = ", {"same": 0.0, "also": 0.0})
+    updates: list[Update] = []
+    sessions = [[good] * 3 + [same] * 2, [same] * 2, [good] + [same] * 3]
+    for groups in sessions:
+        versions, bell = Versions(max_lag=9), threading.Event()
+        for update in updates:
+            versions.fold(update)
+        folder = checkpoint(tmp_path, versions.latest) if versions.latest else None
+        with TrainerHere(setup, folder=folder, notify=bell.set) as trainer:
+            steps = Steps(
+                settings=settings,
+                folder=tmp_path,
+                trainer=trainer,
+                versions=versions,
+                progress=lambda: 0.5,
+            )
+            for group in groups:
+                steps.begin([group])
+                assert bell.wait(SECONDS)
+                bell.clear()
+                done = trainer.completed()
+                assert done is not None
+                updates.append(steps.update(done, stale=0))
+                versions.fold(updates[-1])
+    assert [each.number for each in updates if each.stands] == [1, 2, 3, 8]
+    back = {each.number: each.rolled_back for each in updates if each.rolled_back is not None}
+    # The second time, the latest four begin with the step after the first collapse.
+    assert back == {
+        7: "the share of new valid children fell to 0.000, below 0.250",
+        11: "the share of new valid children fell to 0.125, below 0.250",
+    }
+    assert updates[6].version == 0
 
 
 def test_an_entropy_that_is_not_finite_is_no_collapse_and_no_measure_for_one() -> None:
@@ -117,7 +194,7 @@ def test_a_collapse_goes_back_to_no_version_whose_checkpoint_is_gone(
     same = group_of("x = ", {"same": 0.0, "also": 0.0})
     for _ in range(2):
         assert one.step(version=5, group=same).skipped is not None
-    step = one.trainer.step([same], version=5, progress=0.5, kept=kept)
+    step = one.made(same, version=5, kept=kept)
     assert step.rolled_back is not None and "new valid children fell" in step.rolled_back
     assert step.version == back
     assert torch.equal(one.effect(), effects[back])

@@ -66,7 +66,6 @@ def test_a_restored_trainer_goes_on_bit_for_bit(
 @pytest.mark.parametrize(
     "harm",
     [
-        lambda state: state.update(collapse=[]),
         lambda state: state.update(earlier=3),
         lambda state: state.update(examples=[{"worth": 1}]),
         lambda state: state.update(random=torch.zeros(3)),

@@ -16,6 +16,8 @@ from processes import children, command
 from engine.learning.group import Group
 from engine.learning.job import Done, Job, Setup
 from engine.learning.process import TrainerProcess, lower_priority
+from engine.learning.steps import Steps
+from engine.learning.versions import Versions
 from engine.learning.work import new_checkpoint
 from engine.settings import LearningSettings
 
@@ -42,6 +44,13 @@ class Bench:
             notify=self.bell.set,
         )
         self.process.load()
+        self.steps = Steps(
+            settings=setup.settings,
+            folder=folder,
+            trainer=self.process,
+            versions=Versions(max_lag=0),
+            progress=lambda: 0.1,
+        )
 
     def submit(self, number: int, *, version: int, times: int = 1) -> Job:
         job = Job(
@@ -50,6 +59,7 @@ class Bench:
             groups=(self.group,) * times,
             progress=0.1,
             folder=self.folder / f"{number:06}",
+            variety=self.steps.versions.variety,
         )
         self.process.submit(job)
         return job
@@ -64,7 +74,9 @@ class Bench:
 
     def step(self, number: int, *, version: int) -> Done:
         self.submit(number, version=version)
-        return self.done()
+        done = self.done()
+        self.steps.versions.fold(self.steps.update(done, stale=0))
+        return done
 
     @property
     def pid(self) -> int:
