@@ -101,6 +101,12 @@ class Parts:
             return self.decoding()
         return Decoder(model=self.model, timeline=timeline, notify=notify)
 
+    def watch(self, timeline: Timeline) -> None:
+        """Have a timeline record when the evaluators are busy."""
+        self.evaluators.watch(timeline)
+        if self.idle_evaluators is not None:
+            self.idle_evaluators.pool.watch(timeline)
+
     def operators(self, settings: RunSettings) -> Mapping[str, Operator]:
         """Return the operators of a run's mix, by name."""
         weights = settings.search.operators

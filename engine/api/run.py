@@ -22,7 +22,7 @@ from engine.api.keywords import arguments_of, problem_arguments
 from engine.api.new_run import NewRun
 from engine.api.recorder import Recorder
 from engine.assembly import filler_of, learner_of, loop_of, training
-from engine.beginning import begun_session, check_unchanged, restore, told_cascade
+from engine.beginning import Restored, begun_session, check_unchanged, restore, told_cascade
 from engine.budget import Account
 from engine.collector import collections_put_off, left_alone
 from engine.core import Problem, UserError
@@ -35,7 +35,6 @@ from engine.steering import Steering
 from engine.store import (
     Event,
     EventLog,
-    Recorded,
     RunHistory,
     check_goes_on,
     replay,
@@ -238,12 +237,7 @@ class Run:
         with training(  # it starts while the model loads
             settings, parts=parts, history=self.history, folder=self.folder, notify=bell.set
         ) as trainer:
-            with collections_put_off():
-                recorded, session = self._all_recorded(), self.log.session
-                restored = restore(settings, self.problem, recorded, parts.model)
-            first = [each.event for each in recorded if each.session == session]
-            del recorded  # which is as large as the log
-            self.history = restored.state.history
+            restored, first = self._restore(parts.model)
             learner = learner_of(
                 settings,
                 parts=parts,
@@ -258,7 +252,7 @@ class Run:
                 watched(
                     settings,
                     run=self.folder.name,
-                    session=session,
+                    session=self.log.session,
                     history=self.history,
                     first=first,
                 ) as told,
@@ -273,12 +267,10 @@ class Run:
                     tell=lambda events: (told(events), tell(events)),
                     update=update,
                 )
-                parts.evaluators.watch(timeline)
-                if parts.idle_evaluators is not None:
-                    parts.idle_evaluators.pool.watch(timeline)
+                parts.watch(timeline)
                 parts.evaluators.announce_to(bell.set)
-                if session > 0:
-                    recorder.record(begun_session(session, self.problem))
+                if self.log.session > 0:
+                    recorder.record(begun_session(self.log.session, self.problem))
                     self.log.commit()
                 operators = parts.operators(settings)
                 with left_alone():
@@ -307,11 +299,17 @@ class Run:
                     )
         self.steering.end()
 
-    def _all_recorded(self) -> list[Recorded]:
-        """Return what the log holds, and keep it no longer; what was read is not read again."""
-        recorded, self._recorded = self._recorded, []
-        recorded += self.log.events(after=len(recorded))
-        return recorded
+    def _restore(self, model: Model) -> tuple[Restored, list[Event]]:
+        """Return the run as far as it is recorded, and the events of this session.
+
+        What was read when the run was opened is not read again, and kept no longer.
+        """
+        with collections_put_off():
+            recorded, self._recorded = self._recorded, []
+            recorded += self.log.events(after=len(recorded))
+            restored = restore(self.settings, self.problem, recorded, model)
+        self.history = restored.state.history
+        return restored, [each.event for each in recorded if each.session == self.log.session]
 
     def events(self) -> Iterator[Event]:
         """Run the loop in a thread, and yield each event once it is on disk.

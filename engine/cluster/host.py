@@ -301,9 +301,7 @@ def open_host(
         Timeline(timeline) as recorded,
         parts.decoder(timeline=recorded, notify=bell.set) as decoder,
     ):
-        parts.evaluators.watch(recorded)
-        if parts.idle_evaluators is not None:
-            parts.idle_evaluators.pool.watch(recorded)
+        parts.watch(recorded)
         host = Host(
             settings,
             problem,
