@@ -18,6 +18,7 @@ from engine.search.search import Search
 from engine.settings import FillSettings
 from engine.store import RunHistory
 from engine.syntax import read
+from engine.syntax.tree import copy_of
 
 IMPROVEMENT = "improvement"
 _LOOK = -1  # the sample that asks for a solution whose score is known
@@ -239,5 +240,5 @@ def defines(program: str, function: str) -> bool:
     """Return whether a program has a function at its top."""
     return any(
         isinstance(node, ast.FunctionDef) and node.name == function
-        for node in ast.parse(program).body
+        for node in copy_of(program).body
     )

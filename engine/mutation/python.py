@@ -120,7 +120,7 @@ def _block(tree: ast.Module, text: str, span: tuple[int, int]) -> _Block | None:
 def _fills(block: _Block, content: str) -> bool:
     """Whether a block's statements are all that its text says."""
     try:
-        alone = ast.parse(textwrap.dedent(content)).body
+        alone = copy_of(textwrap.dedent(content)).body
     except (SyntaxError, ValueError):
         return False
     return [*map(ast.dump, alone)] == [*map(ast.dump, block.statements)]

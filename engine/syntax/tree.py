@@ -50,7 +50,12 @@ def parse_whole(program: str) -> tuple[ast.Module, list[ast.AST], int] | None:
 
 
 def copy_of(program: str) -> ast.Module:
-    """Return a fresh tree, to be changed, of a program that `parse` has a tree for."""
+    """Return a fresh tree, of whatever depth, which may be changed.
+
+    Raises:
+        SyntaxError: it isn't valid Python.
+        ValueError: likewise.
+    """
     with _ONE_TREE_AT_A_TIME:
         return ast.parse(program, filename=_NAME)
 

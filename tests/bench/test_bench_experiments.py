@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from engine.report.analysis import read_runs
 from engine.report.analysis.figures import median_interval
 from engine.store import Session, create_run, read_log, replay
 from engine.sweep.shared import SharedModel
+from engine.syntax import read
 
 ROOT = Path(__file__).parents[2]
 TABLE_OF_EXPERIMENTS = read_table()
@@ -221,7 +222,7 @@ def test_a_child_counts_as_the_evaluation_that_it_is(tmp_path: Path) -> None:
         Session(number=0, engine="0", fingerprint="f"),
         verdict(INITIAL, 0.0),
         call(0, INITIAL, "diff", (1.0,) * 8),
-        *(child(name, INITIAL, "diff") for name in names),
+        *(replace(child(name, INITIAL, "diff"), program=read(f"{name}\n")) for name in names),
         verdict(names[2], 1.0),
         *(verdict(name, 0.5) for name in names if name != names[2]),
     ]
