@@ -311,22 +311,6 @@ def run_with_a_child(recorded_run: Path) -> Path:
     return recorded_run
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("call", "child 0.0 has no call, or no parent with a score"),
-        ("child", "nobody made candidate 0.0"),
-    ],
-)
-def test_a_log_from_which_an_event_is_missing(
-    refused: Refused, run_with_a_child: Path, kind: str, words: str
-) -> None:
-    db = sqlite3.connect(run_with_a_child / "run.db")
-    db.executescript(f"DELETE FROM events WHERE kind = '{kind}'")
-    db.close()
-    assert f"log is damaged: {words}" in refused(f"resume={run_with_a_child}")
-
-
 @pytest.mark.parametrize("lost", ["kind = 'verdict' AND subject = '0.0'", "subject = '0.0'"])
 def test_a_log_with_a_fill_of_a_program_without_a_score(
     refused: Refused, run_with_a_child: Path, lost: str
@@ -344,22 +328,42 @@ def test_a_log_with_a_fill_of_a_program_without_a_score(
     assert words in refused(f"resume={run_with_a_child}")
 
 
+CHILD = "UPDATE events SET body = json_set(body, {}) WHERE kind = 'child'"
+
+
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("change", "words"),
     [
-        ("'$.program', NULL", "child 0.0 is to be evaluated and has no program"),
-        (
-            "'$.program', NULL, '$.refusal', 'unparsed'",
-            "child 0.0 was refused and has a verdict",
+        pytest.param(
+            "DELETE FROM events WHERE kind = 'call'",
+            "child 0.0 has no call, or no parent with a score",
+            id="no call",
         ),
-        ("'$.refusal', 'duplicate'", "child 0.0 was refused and has a verdict"),
+        pytest.param(
+            "DELETE FROM events WHERE kind = 'child'", "nobody made candidate 0.0", id="no child"
+        ),
+        pytest.param(
+            CHILD.format("'$.program', NULL"),
+            "child 0.0 is to be evaluated and has no program",
+            id="no program",
+        ),
+        pytest.param(
+            CHILD.format("'$.program', NULL, '$.refusal', 'unparsed'"),
+            "child 0.0 was refused and has a verdict",
+            id="unparsed",
+        ),
+        pytest.param(
+            CHILD.format("'$.refusal', 'duplicate'"),
+            "child 0.0 was refused and has a verdict",
+            id="duplicate",
+        ),
     ],
 )
-def test_a_log_with_a_verdict_on_a_child_that_was_not_to_have_one(
-    refused: Refused, run_with_a_child: Path, fields: str, words: str
+def test_a_log_whose_events_do_not_belong_together(
+    refused: Refused, run_with_a_child: Path, change: str, words: str
 ) -> None:
     db = sqlite3.connect(run_with_a_child / "run.db")
-    db.executescript(f"UPDATE events SET body = json_set(body, {fields}) WHERE kind = 'child'")
+    db.executescript(change)
     db.close()
     assert f"log is damaged: {words}; restore it" in refused(f"resume={run_with_a_child}")
 

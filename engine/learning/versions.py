@@ -37,7 +37,7 @@ class Versions:
         self.number = update.number
         self.variety = self.variety.after(update.unique)
         is_other = update.version != self._order[-1]
-        # No other step that is taken back ends at another version, or is made on a fault.
+        # Only a collapse: a bad step that is undone stays at its version, and had no fault before.
         if update.rolled_back is not None and (is_other or self.variety.fault is not None):
             self.variety = self.variety.forgiven()
         if is_other:
