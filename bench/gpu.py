@@ -18,7 +18,8 @@ out.
 Without a GPU the first three are done, and the others with the embedded model alone. A failed stage
 says in one line which setting to change; exit code 1 then. Settings of ``engine.run`` with a dot in
 their name are taken too, as in ``model.path=FOLDER``. ``load_format=dummy`` needs a ``config.json``
-and a tokenizer, and no weights: all but ``correctness`` and the scores mean the same.
+and a tokenizer, and no weights: all but ``correctness`` and the scores mean the same. Experts are
+then drawn by chance.
 
 Usage: python -m bench.gpu [model=qwen3_coder_30b] [load_format=auto] [stages=machine,tools,...]
        [k=1,8,32,64] [prefix=512,8192] [problem=signal] [calls=4] [run=120] [seconds=600]
@@ -256,6 +257,9 @@ def main(arguments: list[str]) -> int:
         asked = bench.options["stages"].split(",")
         if bench.on_gpu or (bench.runs_model and "load" in asked):
             own = bench.settings
+            if bench.options["load_format"] == "dummy":
+                # Dummy weights send all tokens to the same few experts; what is read follows.
+                os.environ.setdefault("VLLM_MOE_ROUTING_SIMULATION_STRATEGY", "uniform_random")
             node = gpu_node() if bench.on_gpu else None
             bench.cores = evaluator_cores(own.evaluation.workers, gpu_node=node)
             os.sched_setaffinity(0, model_cores(bench.cores, gpu_node=node))

@@ -134,7 +134,8 @@ def step_bytes(shape: Shape, batch: Batch) -> Bytes:
     once = rows * shape.query
     floor = (batch.islands * batch.prompt + rows * batch.own) * shape.kv + once
     unshared = rows * length * shape.kv + once
-    groups = [each for each in batch.segments() if each.blocks]
+    is_split = rows >= LIMITS.step  # the shape of a step decides, not its groups
+    groups = [each for each in batch.segments() if each.blocks] if is_split else []
     kv = rows * length * shape.kv
     again = merged = partial = 0
     for each in groups:
@@ -147,8 +148,7 @@ def step_bytes(shape: Shape, batch: Batch) -> Bytes:
             partial += splits * count * shape.heads * (shape.head_size + 1) * PARTIAL
         # Both parts, and the logarithms of their sums.
         merged += 2 * count * (shape.query + shape.heads * PARTIAL)
-    passes = 2 if rows >= LIMITS.rows else 1  # the shape of a step decides, not its groups
-    shared = kv + passes * once + merged
+    shared = kv + (2 if is_split else 1) * once + merged
     spilt = partial if partial > L2 else 0
     return Bytes(
         floor=shape.layers * floor,

@@ -163,13 +163,22 @@ class Adapters:
             raise ValueError(f"it has {name}, which learning.adapter={self._kind} does not adapt")
 
 
-def check_adapters(*, on_cpu: bool) -> None:
+def check_adapters(*, on_cpu: bool, dtype: str) -> None:
     """Check that the installed vLLM is one whose adapters the engine can use, and prepare it.
 
+    Args:
+        on_cpu: whether the engine is to run there.
+        dtype: the format of the model's numbers.
+
     Raises:
-        UserError: it is not.
+        UserError: it is not, or its adapters take no such numbers.
     """
     compat.check("adapters")
+    if dtype == "float32" and not on_cpu:
+        raise UserError(
+            "model.dtype=float32 leaves no room for learning on a GPU, where vLLM's adapters take "
+            "numbers of 16 bits; leave it out, or give learning=none"
+        )
     if on_cpu:
         compat.check("cpu_adapters")
         from vllm.platforms import current_platform

@@ -119,7 +119,7 @@ def engine_args(
         limits = gpu_limits(settings, _shape(settings, Path(folder)), memory=_gpu_memory())
     check_engine_options(settings.engine, learns=learning is not None)
     if learning is not None:
-        adapters.check_adapters(on_cpu=on_cpu)
+        adapters.check_adapters(on_cpu=on_cpu, dtype=settings.dtype)
         common |= adapters.adapter_args(learning, folder=Path(folder), on_cpu=on_cpu)
     return EngineArgs(**{**common, **dataclasses.asdict(limits), **settings.engine})
 

@@ -131,6 +131,10 @@ def _version(package: str) -> str:
         return ""
 
 
+def _is_no_seed(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("The global random seed is set to")
+
+
 def _silence() -> None:
     """Keep messages off the terminal that say nothing about a run."""
     # vLLM's scan (see below) also touches a deprecated name of torch.
@@ -139,6 +143,8 @@ def _silence() -> None:
     )
     # That Triton has no backend for CPUs, said before vLLM sets its own level.
     logging.getLogger("vllm.triton_utils.importing").setLevel(logging.ERROR)
+    # That it seeds this process, whose own draws have generators of their own.
+    logging.getLogger("vllm.engine.arg_utils").addFilter(_is_no_seed)
 
 
 def _let_vllm_scan_llvmlite() -> None:

@@ -14,18 +14,19 @@ CODER = Shape(layers=48, heads=32, kv_heads=4, head_size=128)
 def test_a_step_counted_by_hand() -> None:
     shape = Shape(layers=1, heads=8, kv_heads=2, head_size=64)
     kv, query = 2 * 2 * 2 * 64, 2 * 8 * 64  # bytes of a token
-    batch = Batch(islands=1, k=8, prompt=2048 + 10, own=5, block=64)
+    batch = Batch(islands=1, k=16, prompt=2048 + 10, own=5, block=64)
     found = step_bytes(shape, batch)
-    assert found.floor == (2058 + 8 * 5) * kv + 8 * query
-    assert found.unshared == 8 * 2063 * kv + 8 * query
-    merged = 2 * 8 * (query + 8 * 4)
-    assert found.shared == (2048 + 8 * 15) * kv + 2 * 8 * query + merged
-    partial = (132 // 2) * 8 * 8 * 65 * 4  # 32 queries of a KV head are one tile: no second reading
+    assert found.floor == (2058 + 16 * 5) * kv + 16 * query
+    assert found.unshared == 16 * 2063 * kv + 16 * query
+    merged = 2 * 16 * (query + 8 * 4)
+    assert found.shared == (2048 + 16 * 15) * kv + 2 * 16 * query + merged
+    # 64 queries of a KV head are one tile: no second reading.
+    partial = (132 // 2) * 16 * 8 * 65 * 4
     assert found.no_cache == found.shared + partial
 
 
 def test_what_is_shared_by_too_few_or_too_short_is_read_by_each() -> None:
-    for k, prompt in ((7, 8192), (8, 2047)):
+    for k, prompt in ((15, 8192), (16, 2047)):
         found = step_bytes(CODER, Batch(islands=1, k=k, prompt=prompt, own=1, block=64))
         assert found.shared >= found.unshared
 

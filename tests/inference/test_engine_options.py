@@ -20,7 +20,10 @@ from engine.inference import (
     prepare,
 )
 from engine.inference.engine_options import DRAFTS, OWNED, check_engine_options, engine_args
+from engine.inference.limits import MOST_ON_GPU
 from engine.settings import ModelSettings
+
+MOST = MOST_AT_ONCE if is_cpu_build() else MOST_ON_GPU
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def arguments(settings: ModelSettings, **engine: Any) -> dict[str, Any]:
 def test_what_is_given_takes_the_place_of_what_was_chosen(settings: ModelSettings) -> None:
     chosen = arguments(settings)
     given = arguments(settings, max_logprobs=5, load_format="dummy")
-    assert chosen["max_num_seqs"] == MOST_AT_ONCE
+    assert chosen["max_num_seqs"] == MOST
     assert chosen["max_logprobs"] != 5
     assert given == {**chosen, "max_logprobs": 5, "load_format": "dummy"}
 
@@ -51,8 +54,8 @@ def test_limits_that_are_given_reach_vllm(settings: ModelSettings) -> None:
 
 
 def test_the_loop_keeps_as_many_children_at_the_model(settings: ModelSettings) -> None:
-    assert most_at_once(settings) == MOST_AT_ONCE
-    assert most_at_once(replace(settings, max_num_seqs=256)) == 256
+    assert most_at_once(settings) == MOST
+    assert most_at_once(replace(settings, max_num_seqs=128)) == 128
 
 
 def test_an_unknown_key_is_refused_with_the_one_that_is_meant(settings: ModelSettings) -> None:

@@ -124,12 +124,17 @@ def test_a_model_without_a_template_gets_the_messages_as_paragraphs(
     assert (frame.opening, frame.closing, frame.turn) == ("be brief\n\n", "\n\n", "\n\n")
 
 
+def steps_of(engine: StubEngine) -> list[str]:
+    """Return what an engine was told, but for a GPU's stream, which is asked for at the start."""
+    return [what for what, _ in engine.told if not what.startswith("rpc")]
+
+
 def test_the_cache_is_emptied_once_a_step_ahead_has_let_go_of_it(
     monkeypatch: pytest.MonkeyPatch, settings: ModelSettings, tmp_path: Path
 ) -> None:
     engine = StubEngine(resets_needed=2)
     stubbed_model(monkeypatch, engine, settings=settings, folder=tmp_path).forget()
-    assert [what for what, _ in engine.told] == ["step", "step"]
+    assert steps_of(engine) == ["step", "step"]
 
 
 def test_a_cache_that_a_request_holds_is_not_waited_for(
@@ -169,4 +174,4 @@ def test_an_engine_is_not_shut_down_under_its_step(
     engine.go.set()
     stepping.join(SECONDS)
     model.close()
-    assert [what for what, _ in engine.told] == ["add", "step", "shutdown"]
+    assert steps_of(engine) == ["add", "step", "shutdown"]

@@ -11,7 +11,7 @@ import pytest
 from stub_engine import StubEngine, stubbed_model
 
 from engine import config
-from engine.inference import Decoder, Sampling, compat
+from engine.inference import Decoder, Sampling, compat, is_cpu_build
 from engine.timeline import TIMELINE, Timeline
 
 ONE = Sampling(temperature=1.0, seed=0, stop=(), max_tokens=4)
@@ -74,6 +74,7 @@ def test_a_runner_finds_its_stream_anew(
     assert vars(runner) == {}
 
 
+@pytest.mark.skipif(not is_cpu_build(), reason="a GPU has streams")
 def test_a_cpu_has_no_streams(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     engine = StubEngine()
     settings = config.resolve([]).model

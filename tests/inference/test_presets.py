@@ -64,16 +64,17 @@ def made_of() -> MadeOf:
 
 @pytest.fixture(scope="module")
 def learning() -> list[SimpleNamespace]:
-    """The embedded model where it learns, with less and with all of the card for the trainer."""
-    chosen = "learning=grpo learning.adapter=full learning.memory_gb"
+    """The embedded model where it learns: beside a trainer, without room, in another format."""
+    chosen = "model=smollm2 learning=grpo learning.adapter=full learning.memory_gb"
     folder = find_weights(config.resolve([]).model)
-    return resolved([("H100", folder, f"model=smollm2 {chosen}={size}") for size in (8, 79)])
+    given = (f"{chosen}=8", f"{chosen}=79", f"{chosen}=8 model.dtype=float32")
+    return resolved([("H100", folder, each) for each in given])
 
 
 def test_the_trainer_has_its_own_share_of_the_gpu(
     made_of: MadeOf, learning: list[SimpleNamespace]
 ) -> None:
-    alone, (beside, _) = made_of["smollm2", "H100"], learning
+    alone, beside = made_of["smollm2", "H100"], learning[0]
     assert alone.adapters is None
     assert beside.adapters == ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]
     assert beside.logprobs == "processed_logprobs"
@@ -85,6 +86,14 @@ def test_a_trainer_that_takes_all_of_it_is_refused(learning: list[SimpleNamespac
     assert learning[1].refused == (
         "learning.memory_gb=79 leaves nothing for the model of the 50% of the GPU's 79 GiB that "
         "model.gpu_memory_utilization gives; lower it"
+    )
+
+
+def test_numbers_that_no_adapter_takes_on_a_gpu_are_refused(
+    learning: list[SimpleNamespace],
+) -> None:
+    assert learning[2].refused.startswith(
+        "model.dtype=float32 leaves no room for learning on a GPU"
     )
 
 

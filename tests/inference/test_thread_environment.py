@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -43,3 +44,18 @@ def test_a_run_on_a_gpu_says_which_compilers_are_missing(
     assert [" and ".join(missing) in each for each in caplog.messages] == [True] * bool(missing)
     assert os.environ["VLLM_LOGGING_LEVEL"] == "WARNING"  # vLLM's warnings name such kernels
     assert os.environ["PATH"] == f"{tmp_path}/environment/bin:{tmp_path}"
+
+
+def test_what_vllm_says_of_its_own_seed_is_kept_back(caplog: pytest.LogCaptureFixture) -> None:
+    from vllm.engine import arg_utils
+
+    environment.prepare(threads=1, kv_cache_gb=1)
+    told = "The global random seed is set to %d."
+    assert told.partition("%d")[0] in Path(arg_utils.__file__).read_text(encoding="utf-8")
+    log = logging.getLogger("vllm.engine.arg_utils")
+    with caplog.at_level(logging.WARNING, log.name):
+        log.addHandler(caplog.handler)  # vLLM's do not reach the root
+        log.warning(told, 0)
+        log.warning("anything else")
+        log.removeHandler(caplog.handler)
+    assert set(caplog.messages) == {"anything else"}

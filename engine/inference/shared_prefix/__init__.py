@@ -5,7 +5,7 @@ once a child. Here rows with the same leading blocks are found on the GPU (`plan
 together, and each to its own rest; both are joined by their log-sum-exp (`attention`). `backend` is
 how vLLM gets it. `reference` says the same in NumPy.
 
-Off unless ``model.shared_prefix=auto``: it was not yet run on a GPU.
+On where ``model.shared_prefix=auto``: see ``docs/gpu.md`` for what it brings on an H100.
 """
 
 from engine.inference.shared_prefix.registration import register

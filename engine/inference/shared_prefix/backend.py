@@ -189,7 +189,7 @@ class Builder(flash_attn.FlashAttentionMetadataBuilder):  # type: ignore[misc]
         return (
             self._splits_layers
             and common.causal is True
-            and common.num_reqs >= self.limits.rows
+            and common.num_reqs >= self.limits.step
             and common.num_actual_tokens <= self._most_tokens
         )
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from steps import BatchStep, batch_step
 
+from engine.inference import is_cpu_build
 from engine.inference.shared_prefix import reference
 from engine.inference.shared_prefix.limits import Limits
 
@@ -110,6 +111,7 @@ def parts(tokens: int = 5, heads: int = 3) -> tuple[torch.Tensor, ...]:
     return out, lse, shared_out, shared_lse
 
 
+@pytest.mark.skipif(not is_cpu_build(), reason="vLLM for GPUs merges on a GPU")
 def test_the_merge_is_that_of_vllm(interpreter: Executor) -> None:
     from vllm.v1.attention.ops.merge_attn_states import merge_attn_states
 
