@@ -18,14 +18,16 @@ The defaults are Qwen3-Coder-30B-A3B's. The last line printed is JSON, times in 
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.options import number, read_options
+from bench.options import read_options
+from bench.shared_prefix import whole
 from engine.core import UserError
 from engine.inference import prepare
 from engine.inference.shared_prefix.limits import Limits
@@ -48,7 +50,8 @@ DEFAULTS = {
 }
 LIMITS = Limits(tokens=1, rows=2)  # whatever is shared is read together
 MAX_SPLITS = 32  # vLLM's flash_attn_max_num_splits_for_cuda_graph
-MOST_ROWS = 256
+MOST_ROWS = 256  # of a step; islands times k above it are left out
+WARM = 2  # replays that do not count
 CLOSE = 0.02  # of the norm: each pass rounds to bfloat16, and so does their sum
 
 
@@ -271,7 +274,7 @@ def cell(step: Step, *, layers: int, of: int, repeats: int) -> dict[str, float]:
         for name, (make_plan, _) in ways.items():
             spent[name].append(microseconds(graphs[name][0].replay) / layers)
             spent[f"plan_{name}"].append(microseconds(make_plan))
-    one, two, plan_one, plan_two = (statistics.median(each[2:]) for each in spent.values())
+    one, two, plan_one, plan_two = (statistics.median(each[WARM:]) for each in spent.values())
     plan = plan_two - plan_one
     return {
         "one": round(one, 1),
@@ -279,11 +282,6 @@ def cell(step: Step, *, layers: int, of: int, repeats: int) -> dict[str, float]:
         "plan": round(plan, 1),
         "gain_ms": round((of * (one - two) - plan) / 1e3, 3),
     }
-
-
-def whole(options: Mapping[str, str], key: str) -> list[int]:
-    """Return an option's whole numbers."""
-    return [int(number({key: each}, key)) for each in options[key].split(",")]
 
 
 def main(arguments: list[str]) -> None:
@@ -297,31 +295,27 @@ def main(arguments: list[str]) -> None:
     shape = Shape(
         **{name: whole(options, name)[0] for name in ("heads", "kv_heads", "head_size", "block")}
     )
+    islands, prompts, ks = (whole(options, name) for name in ("islands", "prompts", "k"))
+    if single["repeats"] <= WARM:
+        raise UserError(f"repeats={single['repeats']} must be above {WARM}")
+    if shape.heads % shape.kv_heads:
+        raise UserError(f"heads={shape.heads} is no multiple of kv_heads={shape.kv_heads}")
     prepare(threads=1, kv_cache_gb=1)
     import torch
 
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
-        raise UserError("bench.two_passes needs a Hopper GPU")
+        raise UserError("it needs a Hopper GPU")
     steps = []
-    for islands in whole(options, "islands"):
-        for prompt in whole(options, "prompts"):
-            for k in whole(options, "k"):
-                if islands * k > MOST_ROWS:
-                    continue
-                step = made_step(
-                    shape,
-                    islands=islands,
-                    k=k,
-                    prompt=prompt,
-                    own=single["own"],
-                    layers=single["layers"],
-                )
-                figures = cell(
-                    step, layers=single["layers"], of=single["of"], repeats=single["repeats"]
-                )
-                steps.append({"islands": islands, "prompt": prompt, "k": k, **figures})
-                sys.stdout.write(f"{steps[-1]}\n")
-                sys.stdout.flush()
+    for count, prompt, k in itertools.product(islands, prompts, ks):
+        if count * k > MOST_ROWS:
+            continue
+        step = made_step(
+            shape, islands=count, k=k, prompt=prompt, own=single["own"], layers=single["layers"]
+        )
+        figures = cell(step, layers=single["layers"], of=single["of"], repeats=single["repeats"])
+        steps.append({"islands": count, "prompt": prompt, "k": k, **figures})
+        sys.stdout.write(f"{steps[-1]}\n")
+        sys.stdout.flush()
     gpu = torch.cuda.get_device_name()
     sys.stdout.write(json.dumps({"options": options, "gpu": gpu, "steps": steps}) + "\n")
 
