@@ -276,7 +276,8 @@ def model_loader(settings: RunSettings, *, syntax: Executor) -> Iterator[Callabl
     with server as started:
 
         def load() -> LanguageModel:
-            _log.info("loading %s", settings.model.name)
+            first = "" if is_cpu_build() else "; the first time, kernels are compiled for minutes"
+            _log.info("loading %s%s", settings.model.name, first)
             _say_plan(settings, weights)
             _say_what_it_follows(settings, weights)
             transfer = kv_transfer(started, weights=weights)

@@ -230,6 +230,10 @@ def told_what_to_change(settings: ModelSettings, folder: str | Path) -> Iterator
         expected.append(TypeError)
     try:
         yield
+    except ImportError as error:  # vLLM may ask for a package after minutes of loading
+        said = " ".join(str(error).split())
+        hint = "run `make environment`, or install brood[cpu] or brood[cuda]"
+        raise UserError(f"model {str(folder)!r} can't be loaded: {said[:300]}; {hint}") from error
     except tuple(expected) as error:
         said = " ".join(str(error).split())
         hint = "give model.path=DIR with weights in Hugging Face's layout"

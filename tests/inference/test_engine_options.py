@@ -19,7 +19,13 @@ from engine.inference import (
     most_at_once,
     prepare,
 )
-from engine.inference.engine_options import DRAFTS, OWNED, check_engine_options, engine_args
+from engine.inference.engine_options import (
+    DRAFTS,
+    OWNED,
+    check_engine_options,
+    engine_args,
+    told_what_to_change,
+)
 from engine.inference.limits import MOST_ON_GPU
 from engine.settings import ModelSettings
 
@@ -56,6 +62,18 @@ def test_limits_that_are_given_reach_vllm(settings: ModelSettings) -> None:
 def test_the_loop_keeps_as_many_children_at_the_model(settings: ModelSettings) -> None:
     assert most_at_once(settings) == MOST
     assert most_at_once(replace(settings, max_num_seqs=128)) == 128
+
+
+def test_a_package_that_is_missing_is_a_line(settings: ModelSettings) -> None:
+    with (
+        pytest.raises(UserError) as refused,
+        told_what_to_change(settings, "/models/one"),
+    ):
+        raise ModuleNotFoundError("No module named 'torchvision'")
+    assert str(refused.value) == (
+        "model '/models/one' can't be loaded: No module named 'torchvision'; run "
+        "`make environment`, or install brood[cpu] or brood[cuda]"
+    )
 
 
 def test_an_unknown_key_is_refused_with_the_one_that_is_meant(settings: ModelSettings) -> None:

@@ -33,6 +33,7 @@ def said(
 
     monkeypatch.setattr(parts, "plan_of", lambda settings, weights, learning: plan)
     monkeypatch.setattr(parts, "LanguageModel", loaded)
+    monkeypatch.setattr(parts, "is_cpu_build", lambda: False)
     # The folder has a shape and neither weights nor words.
     monkeypatch.setattr(parts, "why_no_instructions", lambda weights: None)
     settings = config.resolve(["model=qwen3_coder_30b", f"model.path={folder}"])
@@ -50,7 +51,8 @@ def test_the_plan_is_printed_before_anything_is_loaded(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, plan, last = said(monkeypatch, caplog, memory_gb=79)
-    assert (first, last) == ("loading qwen3_coder_30b", "loaded")
+    assert first == "loading qwen3_coder_30b; the first time, kernels are compiled for minutes"
+    assert last == "loaded"
     assert plan == (
         "memory plan: 71.1 GiB of the GPU's 79.0 GiB: weights 29.0 GiB, working memory 4.0 GiB, "
         "KV 38.1 GiB (415,808 tokens at 96 KiB)"
