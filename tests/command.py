@@ -125,8 +125,9 @@ def assert_complete(folder: Path, *, candidates: int) -> None:
     assert len(verdicts) == candidates + len(first)
     assert set(verdicts) == first | {child["id"] for child in evaluated}
     assert len(events["child"]) == len(children) == sum(call["k"] for call in events["call"])
-    made = [*evaluated, *fills.values()]
-    keys = Counter(program_key(_tree(each["program"]["text"])) for each in made)
+    # A fill whose place a child took is withdrawn, and has no verdict.
+    judged = [*evaluated, *(fill for name, fill in fills.items() if name in every)]
+    keys = Counter(program_key(_tree(each["program"]["text"])) for each in judged)
     assert set(keys.values()) <= {1}, "a program was evaluated twice"
     for each in (*children.values(), *fills.values()):
         assert every[each["parent"]]["evaluation"]["score"] is not None
