@@ -13,20 +13,21 @@ def made_call(
     parent: str = INITIAL,
     partner: str | None = None,
     repairs: str | None = None,
+    k: int = 4,
 ) -> Call:
-    """Return a call of four children."""
+    """Return a call."""
     return Call(
         iteration=iteration,
         island=island,
         parent=parent,
         rule="elite",
         operator=operator,
-        k=4,
+        k=k,
         known=0,
         prompt="",
         prompt_tokens=0,
-        temperatures=(1.0,) * 4,
-        seeds=(0,) * 4,
+        temperatures=(1.0,) * k,
+        seeds=(0,) * k,
         partner=partner,
         repairs=repairs,
     )
@@ -45,6 +46,7 @@ def born(
     answer_ids: tuple[int, ...] = (),
     partner: str | None = None,
     repairs: str | None = None,
+    k: int = 4,
 ) -> tuple[Child, Call]:
     """Return an admitted child and its call."""
     child = Child(
@@ -69,5 +71,6 @@ def born(
         parent=parent,
         partner=partner,
         repairs=repairs,
+        k=k,
     )
     return child, call

@@ -93,7 +93,7 @@ class Exchange:
         assert isinstance(child, Child) and isinstance(verdict, Verdict)  # or it was not sent
         program = child.program
         assert program is not None
-        if self.state.search.knows(program):  # found here, or sent before
+        if self.state.search.is_duplicate(program):  # found here, or sent before
             return
         migrants = self.state.history.migrants
         arrived = Migrant(number=len(migrants), origin=number, candidate=name, program=program)

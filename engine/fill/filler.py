@@ -119,7 +119,7 @@ class Filler:
                 self._makers[idea.maker].tell(idea.parent, idea.sample, None)
             elif idea.is_known:
                 self._known.append((idea, program))
-            elif self._search.knows(program):
+            elif self._search.known_as(program) is not None:
                 self._copies.append((idea, program))
             else:
                 fill = self._fill(idea, program)

@@ -87,6 +87,10 @@ class Population:
         """
         return self._known.get(program.key, self._expected.get(program.key))
 
+    def is_duplicate(self, program: Program) -> bool:
+        """Whether one that is the same is known, and not merely expected."""
+        return program.key in self._known
+
     def admit(self, child: Child, call: Call) -> bool:
         """Take in a child of ``call``, to be scored later; return whether its id is new.
 
@@ -143,7 +147,7 @@ class Population:
             return Refusal.UNPARSED
         if program.key == self._programs[parent].key:
             return Refusal.UNCHANGED
-        if program.key in self._known:
+        if self.is_duplicate(program):
             return Refusal.DUPLICATE
         if program.undefined:
             return Refusal.UNDEFINED

@@ -235,9 +235,9 @@ class Search:
         """Take in that a program was judged elsewhere: a child that is the same is a duplicate."""
         self._population.know(name, program)
 
-    def knows(self, program: Program) -> bool:
-        """Whether a program is known on any island."""
-        return self.known_as(program) is not None
+    def is_duplicate(self, program: Program) -> bool:
+        """Whether one that is the same was admitted or judged: one that is expected was not."""
+        return self._population.is_duplicate(program)
 
     def known_as(self, program: Program) -> str | None:
         """Return the id of the first program that is the same; None if no island knows one.

@@ -444,7 +444,7 @@ def test_a_program_that_joins_no_island_is_an_error_and_changes_nothing() -> Non
     search = adaevolve_search()
     with pytest.raises(ValueError, match="no island 2; there are 2"):
         search.join("fill", FILL, score=0.9, index=1, island=2)
-    assert not search.knows(FILL)
+    assert search.known_as(FILL) is None
 
 
 def test_a_schedule_says_whose_turn_it_is_and_opens_islands() -> None:
