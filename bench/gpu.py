@@ -270,7 +270,12 @@ def main(arguments: list[str]) -> int:
             told = "; ".join(map(str, rest)) if status != "ok" else json.dumps(stages[name])
             sys.stdout.write(f"{name:<12} {status}: {told}\n")
             sys.stdout.flush()
-    result = {"options": bench.options, "gpu": bench.on_gpu, "stages": stages}
+    result = {
+        "options": bench.options,
+        "shared_prefix": bench.settings.model.shared_prefix,
+        "gpu": bench.on_gpu,
+        "stages": stages,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
     return int(any(each["status"] == "failed" for each in stages.values()))
 

@@ -29,7 +29,7 @@ IMAGES = "images/experiments"
 _UNITS = {
     "seconds": "wall seconds",
     "candidates": "evaluated candidates",
-    "evaluations": "evaluations, failed ones counted",
+    "evaluations": "evaluations (failed ones counted)",
 }
 _HEAD = Path(__file__).with_name("head.md")
 
@@ -53,11 +53,12 @@ def _section(declared: Experiment, found: Mapping[str, Any] | None) -> Iterator[
     yield f"{' '.join(experiment.question.split())} Asked by {experiment.source}.\n"
     unit = _UNITS[experiment.budget]
     cores = "core" if experiment.cores == 1 else "cores"
+    problems = "" if len(declared.problems) == 1 else "s"
     yield (
         f"`python -m bench.experiments name={experiment.name}`: "
-        f"{_part(len(experiment.problems), of=len(declared.problems))} problems, "
-        f"{_part(len(experiment.seeds), of=len(declared.seeds))} seeds, "
-        f"{experiment.amount:g} {unit} each on {experiment.cores} {cores}.\n"
+        f"{_part(len(experiment.problems), of=len(declared.problems))} problem{problems}, "
+        f"{_part(len(experiment.seeds), of=len(declared.seeds))} seeds; "
+        f"each run {experiment.amount:g} {unit} on {experiment.cores} {cores}.\n"
     )
     yield from _rows(
         ["arm", "settings"],

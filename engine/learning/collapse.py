@@ -8,7 +8,7 @@ valid children, against the first steps'.
 
 from dataclasses import dataclass, replace
 
-_ENTROPY_SHARE = 0.3  # of the model's own; PACEvolve++ shows 1.0 to 0.4 for runs that still work
+_ENTROPY_SHARE = 0.3  # of the model's own; below the 0.4 of 1.0 that PACEvolve++ tells of Max@k
 _UNIQUE_SHARE = 0.5  # of the first steps'
 _FIRST = 3  # steps whose mean the later ones are compared with
 _WINDOW = 4  # later steps whose mean is compared

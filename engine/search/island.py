@@ -121,10 +121,10 @@ class Island:
         """Return how many children of an iteration that is not finished improved the island.
 
         To TurboEvolve (section 3.2) these are the ones that replaced a cell of its archive
-        (`Elites.replaced`): its text says "replacement" wherever it says what counts, so a child
-        that fills an empty cell is none of them. Without an archive they are the ones that beat the
-        best program that the island began with or made before the iteration; what another island
-        sent is no bar.
+        (`Elites.replaced`). The section has both "cell replacement" and "update events"; by the
+        first, which is taken here, a child that fills an empty cell is none of them. Without an
+        archive they are the ones that beat the best program that the island began with or made
+        before the iteration; what another island sent is no bar.
         """
         if self.elites is not None:
             return self.elites.replaced(iteration)

@@ -17,3 +17,4 @@ def test_its_parts_are_the_write_ups() -> None:
     assert (search.novelty, search.inspirations, search.failures) == (None, None, 0)
     assert settings.prompts.history_tokens == 0
     assert settings.pipeline.speculate
+    assert settings.evaluation.cascade.keep == 1  # each child is scored

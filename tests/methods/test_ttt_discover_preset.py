@@ -19,3 +19,4 @@ def test_its_parts_are_the_papers() -> None:
     assert (learning.method, learning.adapter, learning.rank) == ("entropic", "full", 32)
     assert (learning.learning_rate, learning.passes) == (4e-5, 1)
     assert learning.entropic_kl == math.log(2)
+    assert settings.evaluation.cascade.keep == 1  # every rollout has its reward
