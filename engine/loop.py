@@ -124,6 +124,8 @@ class Loop:
         is_open = (
             self.calls.in_flight
             or self.calls.waits
+            # What belongs to no call, such as a question of tactics, may have left a call no room.
+            or (goes_on and self.calls.children)
             or (self.evaluator.in_flight and not is_cut_short)
         )
         return bool(is_open) or (self.stands and not stopped)
@@ -133,7 +135,10 @@ class Loop:
         self.timeline.model.end()
         self.bell.wait(_PATIENCE)
         self.bell.clear()
-        seconds = time.monotonic() - began
+        self.leave_out(time.monotonic() - began)
+
+    def leave_out(self, seconds: float) -> None:
+        """Have no clock count seconds in which the run stood."""
         self.allowance.leave_out(seconds)
         self.steering.leave_out(seconds)
 

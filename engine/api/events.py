@@ -38,8 +38,17 @@ class Evolution:
                 yield from events
         finally:
             self.close()
-        if self._failure is not None:
-            raise self._failure
+        self.raise_failure()
+
+    def raise_failure(self) -> None:
+        """Raise what ended the loop, once: whoever left the iteration has not heard of it.
+
+        Raises:
+            BaseException: what that was.
+        """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def close(self) -> None:
         """Ask the loop for an end in good order and wait for it; idempotent."""

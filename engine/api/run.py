@@ -10,7 +10,7 @@ them (``engine.assembly``), or what is printed and written at the end (``engine.
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ class Run:
                     folder=new.folder,
                     parts=parts,
                 )
-                with closing(run):
+                with run.closed_after():
                     yield run
 
     @classmethod
@@ -177,7 +177,7 @@ class Run:
                 return
             key_of(settings.advisor)  # before anything is started
             check_watching(settings)
-            with open_parts(settings, problem, load=load) as run.parts, closing(run):
+            with open_parts(settings, problem, load=load) as run.parts, run.closed_after():
                 yield run
 
     @property
@@ -327,6 +327,20 @@ class Run:
             _ = self.parts.model  # vLLM is loaded by the thread that asks
         self.evolution = Evolution(lambda stopped, tell: self.evolve(stopped=stopped, tell=tell))
         return iter(self.evolution)
+
+    @contextmanager
+    def closed_after(self) -> Iterator[None]:
+        """Close the run at the end.
+
+        Raises:
+            BaseException: what ended the loop that `events` runs, if nobody was told.
+        """
+        try:
+            yield
+        finally:
+            self.close()
+        if self.evolution is not None:
+            self.evolution.raise_failure()
 
     def close(self) -> None:
         """End the loop that `events` runs, if it still does; idempotent."""

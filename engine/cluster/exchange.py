@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from engine.core import Child, Event, Migrant, Sent, Verdict
 from engine.pipeline import Calls, RunState
+from engine.search.features import cell_of
 
 OVER = -1
 """Epoch of the event that says that an island sends no more."""
@@ -98,7 +99,9 @@ class Exchange:
         migrants = self.state.history.migrants
         arrived = Migrant(number=len(migrants), origin=number, candidate=name, program=program)
         self.record(arrived)
-        self.record(Verdict(candidate=arrived.id, evaluation=verdict.evaluation, cell=verdict.cell))
+        # Cells may follow from the seed, and each island has its own.
+        cell = cell_of(program, verdict.evaluation, features=self.state.search.features)
+        self.record(Verdict(candidate=arrived.id, evaluation=verdict.evaluation, cell=cell))
 
 
 @dataclass(kw_only=True)

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -20,8 +21,7 @@ from engine.cluster.outposts.spread import SpreadEvaluators
 from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedDecoder, SharedEvaluators
 from engine.collector import leave_alone
-from engine.core import Event, Problem, Sent, UserError
-from engine.evaluation import EvaluatorsLost
+from engine.core import Event, Problem, ProcessUnfitError, Sent, UserError
 from engine.inference import Model
 from engine.learning import MakeGroup
 from engine.loop import Loop
@@ -102,6 +102,8 @@ class Host:
         self.islands: dict[int, Island] = {}
         self.over: set[int] = set()
         """Islands whose budget was spent here, or before they came."""
+        self._standing: dict[int, Island] = {}  # since the last wait ended
+        self._waited = time.monotonic()  # when that was
 
     def ring(self) -> None:
         """Wake who waits; from any thread."""
@@ -147,7 +149,7 @@ class Host:
             The islands that can't go on here, each with the reason.
 
         Raises:
-            EvaluatorsLost: none could.
+            ProcessUnfitError: none could.
         """
         if self._has_let_go and self.islands:
             # Only now that nothing refers to it any more, or what it had would be left alone too.
@@ -158,7 +160,7 @@ class Host:
             try:
                 if not island.loop.turn():
                     self.remove(number, is_over=not self._is_stopped(island))
-            except EvaluatorsLost:
+            except ProcessUnfitError:
                 raise
             except UserError as error:
                 lost[number] = str(error)
@@ -191,9 +193,14 @@ class Host:
         return self._is_asked.is_set() or island.run.steering.is_stopped
 
     def wait(self) -> None:
-        """Wait until there may be something to do."""
+        """Wait until there may be something to do; the clocks of paused islands stand."""
         self._bell.wait(_PATIENCE)
         self._bell.clear()
+        before, self._waited = self._waited, time.monotonic()
+        for number, island in self._standing.items():
+            if self.islands.get(number) is island and island.loop.stands:
+                island.loop.leave_out(self._waited - before)
+        self._standing = {n: each for n, each in self.islands.items() if each.loop.stands}
 
     def run(self) -> None:
         """Go on until no island is left."""

@@ -14,13 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from engine import config
-from engine.beginning import begun_session, check_first, first_events
+from engine.beginning import archive_features, begun_session, check_first, first_events
 from engine.cluster.places import island_folder
-from engine.core import INITIAL, Event, Problem, Seed, UserError, Verdict
+from engine.core import Event, Feature, Problem, Seed, UserError, Verdict
 from engine.parts import Parts, settled
 from engine.pool import read_pool
+from engine.search.features import cell_of
 from engine.settings import BudgetSettings, RunSettings
 from engine.store import create_run, drop_database
+from engine.syntax import read
 
 _ISLANDS = 6  # fourth word of what derives from a run's seed: `engine.search.choice.chance_of`
 
@@ -87,11 +89,12 @@ def found(
     settings = settled(settings)  # a run that goes on does so in the format it began with
     with ExitStack() as made:
         for number in range(settings.islands.count):
-            island = island_folder(folder, number)
+            island, own = island_folder(folder, number), island_settings(settings, number)
+            features = archive_features(own, problem)
             create_run(
                 island,
-                write_config=partial(config.save, island_settings(settings, number)),
-                events=[begun_session(0, problem), *_of_island(events, number)],
+                write_config=partial(config.save, own),
+                events=[begun_session(0, problem), *_of_island(events, number, features)],
                 url=settings.store,
             )
             made.callback(shutil.rmtree, island)
@@ -99,17 +102,23 @@ def found(
         made.pop_all()
 
 
-def _of_island(events: Iterable[Event], number: int) -> Iterable[Event]:
-    """Yield the first events that concern an island, in whose log it has number 0."""
-    known = {INITIAL}
+def _of_island(
+    events: Iterable[Event], number: int, features: Sequence[Feature] | None
+) -> Iterable[Event]:
+    """Yield the first events that concern an island, in whose log it has number 0.
+
+    Their cells are those of the island's archive, which may follow from its seed.
+    """
+    programs = dict[str, str]()
     for event in events:
         if isinstance(event, Seed):
-            if number not in event.islands:
-                continue
-            known.add(event.candidate)
-            yield replace(event, islands=(0,))
-        elif not isinstance(event, Verdict) or event.candidate in known:
+            if number in event.islands:
+                programs[event.candidate] = event.program
+                yield replace(event, islands=(0,))
+        elif not isinstance(event, Verdict):
             yield event
+        elif (text := programs.get(event.candidate, event.program)) is not None:
+            yield replace(event, cell=cell_of(read(text), event.evaluation, features=features))
 
 
 def _share(budget: BudgetSettings, number: int, *, of: int) -> BudgetSettings:

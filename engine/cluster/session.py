@@ -21,7 +21,7 @@ from engine.core import Direction, Problem, Session, UserError
 from engine.durable import write_whole
 from engine.interrupt import interruptible
 from engine.parts import read_problem
-from engine.report.summary import learned
+from engine.report.summary import learned, place_of, write_program
 from engine.settings import RunSettings
 from engine.store import RunHistory, check_server, is_run, locked, read_event, read_log, replay
 from engine.store.fills import FillTally
@@ -124,7 +124,7 @@ def _session(
         keep()
         driver.run(stopped=stopped, show=_shown(driver, problem.direction))
         is_over = driver.are_over or driver.has_reached_target
-    _report(settings, problem, folder)
+    report(settings, problem, folder)
     if not is_over:
         print(f"Stopped. Go on with: python -m engine.run resume={folder}")
         return INTERRUPTED
@@ -157,7 +157,7 @@ def _shown(driver: Driver, direction: Direction) -> Callable[[], None]:
     return show
 
 
-def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
+def report(settings: RunSettings, problem: Problem, folder: Path) -> None:
     """Write and print what the islands have found."""
     histories = {
         number: replay(read_log(island), problem.direction, name=island)
@@ -170,7 +170,8 @@ def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
     text = json.dumps(summary, indent=2, allow_nan=False)
     write_whole(folder / "summary.json", f"{text}\n")
     best = histories[summary["best_island"]]
-    write_whole(folder / "best.py", best.program_of(summary["best_candidate"]))
+    program = best.program_of(summary["best_candidate"])
+    write_program(folder, program)
     if training is not None:
         print(
             f"Learning ({training['method']}, {training['adapter']}): {training['updates']} steps "
@@ -180,7 +181,7 @@ def _report(settings: RunSettings, problem: Problem, folder: Path) -> None:
         f"Best score {summary['best_score']!r}: candidate {summary['best_candidate']} of island "
         f"{summary['best_island']}\n{summary['candidates']} candidates evaluated, "
         f"{summary['valid']} valid, of {summary['children']} children\n"
-        f"Everything is in {folder}: best.py, summary.json, config.yaml, islands/"
+        f"Everything is in {folder}: {place_of(program)}, summary.json, config.yaml, islands/"
     )
 
 

@@ -80,3 +80,7 @@ class UserError(Exception):
 
     The commands print it to standard error and exit with code 2.
     """
+
+
+class ProcessUnfitError(UserError):
+    """Nothing can go on in this process, whatever it is given; in another one it may."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.core import Evaluation, UserError
+from engine.core import Evaluation, ProcessUnfitError
 from engine.timeline import Timeline
 
 
-class EvaluatorsLost(UserError):
+class EvaluatorsLost(ProcessUnfitError):
     """Programs get no verdict any more, and won't in this process."""
 
 

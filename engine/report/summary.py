@@ -115,7 +115,7 @@ def _guided(settings: RunSettings, history: RunHistory) -> dict[str, Any] | None
     known = history.guidance
     tried = [
         each
-        for island in range(settings.islands.count)
+        for island in {call.island for call in history.calls.values()}  # a schedule opens some
         for each in known.as_of(history.events, island=island)
         if each.score is not None
     ]
@@ -229,13 +229,18 @@ def write_results(
     return summary
 
 
+def place_of(program: str) -> str:
+    """Return where `write_program` writes a program: ``best.py``, or the folder ``best/``."""
+    return "best/" if is_bundle(program) else "best.py"
+
+
 def write_program(folder: Path, program: str) -> None:
     """Write a program to ``best.py``; one of named files into the folder ``best``."""
     if not is_bundle(program):
-        write_whole(folder / "best.py", program)
+        write_whole(folder / place_of(program), program)
         return
     for name, text in files_of(program).items():
-        path = folder / "best" / name
+        path = folder / place_of(program) / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -21,6 +21,7 @@ from rich.text import Text
 from engine.budget import Account, Limit
 from engine.core import INITIAL
 from engine.core.bundle import files_of, is_bundle
+from engine.report.summary import place_of
 from engine.settings import RunSettings
 from engine.store import RunHistory, log_file
 from engine.syntax.plain import language_of
@@ -158,8 +159,8 @@ def print_result(*, folder: Path, summary: Mapping[str, Any], program: str) -> N
     else:  # letter by letter: `Syntax` cuts off or pads what is wider than the console
         print(program.rstrip(), file=console.file)
     lines = ["", *_lines(summary)]
-    best = "best/" if is_bundle(program) else "best.py"
     log = log_file(folder).name
+    best = place_of(program)
     lines.append(f"Everything is in {folder}: {best}, summary.json, config.yaml, {log}")
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 

@@ -32,7 +32,7 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any, TypeVar
 
-from engine.core import UserError
+from engine.core import ProcessUnfitError, UserError
 
 T = TypeVar("T")
 
@@ -156,7 +156,7 @@ class SyntaxWorkers(Executor):
     def _fail(self, error: OSError, works: Collection[_Work]) -> None:
         """Refuse what was taken, all that waits and all that comes: nobody is left to do it."""
         with self._change:
-            self._failure = UserError(
+            self._failure = ProcessUnfitError(
                 f"no process that parses programs can be started: {error}; make room for it "
                 "(`brood doctor` says what is short here)"
             )

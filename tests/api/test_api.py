@@ -110,6 +110,22 @@ def test_what_fails_in_the_loop_is_raised_where_the_events_are_read(tmp_path: Pa
     assert calls >= 1
 
 
+@pytest.mark.parametrize("own", [None, KeyError], ids=["quiet", "raises"])
+def test_what_failed_in_the_loop_is_raised_where_the_run_is_left_if_nobody_read_on(
+    tmp_path: Path, own: type[Exception] | None
+) -> None:
+    """But for an error of the block's own, which is the one that is raised."""
+    with pytest.raises(own or RuntimeError, match=None if own else "closed"):  # noqa: SIM117
+        with Run.of(problem(), runs=tmp_path, name="fails", **QUICK) as run:
+            assert run.parts is not None
+            run.parts.evaluators.close()  # as if the evaluators were lost
+            for event in run.events():
+                if isinstance(event, Child) and event.refusal is None:
+                    break  # it can't be evaluated
+            if own is not None:
+                raise own
+
+
 def test_resuming_needs_the_same_functions(tmp_path: Path) -> None:
     with Run.of(problem(), runs=tmp_path, name="same", **QUICK):
         pass

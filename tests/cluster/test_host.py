@@ -21,6 +21,7 @@ from processes import zygotes
 from servers import Server
 
 from engine import config
+from engine.beginning import archive_features
 from engine.cluster import islands
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import check_cluster, found, island_settings
@@ -28,11 +29,24 @@ from engine.cluster.known import Known
 from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedEvaluators
 from engine.cluster.worker import Worker, WorkerReport
-from engine.core import Child, Evaluation, Migrant, Sent, UserError, Verdict
+from engine.core import (
+    INITIAL,
+    Child,
+    Evaluation,
+    Migrant,
+    ProcessUnfitError,
+    Program,
+    Sent,
+    UserError,
+    Verdict,
+)
 from engine.evaluation import EvaluatorsLost, lane
 from engine.parts import open_parts, read_problem
+from engine.search.features import cell_of
 from engine.settings import RunSettings
+from engine.steering import Request, leave
 from engine.store import EventLog, read_log
+from engine.syntax import read
 
 ISLANDS = 3
 
@@ -299,6 +313,56 @@ def test_a_worker_whose_evaluators_are_lost_ends(
             os.kill(zygote, signal.SIGKILL)
         with pytest.raises(EvaluatorsLost, match=r"a sandbox did not start: .*/no/such/python"):
             host.run()
+
+
+def test_a_worker_that_can_start_no_process_for_syntax_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else on it could go on either, and it would seem to have the least to do."""
+    settings = settings_of("islands.migrate_every=0")
+    folder = founded(tmp_path / "run", settings)
+    with hosted(settings, folder) as host:
+        host.add(0)
+        monkeypatch.setattr(sys, "executable", "/no/such/python")
+        with pytest.raises(ProcessUnfitError, match="no process that parses programs can be"):
+            host.run()
+
+
+def test_the_clock_of_a_paused_island_stands(tmp_path: Path) -> None:
+    seconds = 4.0
+    settings = settings_of("islands.migrate_every=0", f"budget.seconds={seconds}")
+    folder = founded(tmp_path / "run", settings)
+    with hosted(settings, folder) as host:
+        host.add(0)
+        island = host.islands[0]
+        leave(island_folder(folder, 0), Request(kind="pause"))
+        began = time.monotonic()
+        while time.monotonic() < began + seconds + 0.5:
+            host.turn()
+            host.wait()
+        assert host.islands == {0: island} and island.loop.stands
+        assert not island.loop.allowance.is_spent
+
+
+def test_each_island_has_its_programs_in_cells_of_its_own(tmp_path: Path) -> None:
+    settings = settings_of("search.archive=structure", "search.cells.policy=cvt")
+    folder, problem = tmp_path / "run", read_problem(settings)
+    go_on(founded(folder, settings), settings, range(ISLANDS))
+    firsts, arrived = set(), 0
+    for number in range(ISLANDS):
+        features = archive_features(island_settings(settings, number), problem)
+        programs: dict[str, Program | None] = {}
+        for recorded in read_log(island_folder(folder, number)):
+            event = recorded.event
+            if isinstance(event, Child | Migrant):
+                programs[event.id] = event.program
+                arrived += isinstance(event, Migrant)
+            elif isinstance(event, Verdict):
+                program = programs.get(event.candidate) or read(event.program or "")
+                assert event.cell == cell_of(program, event.evaluation, features=features)
+                if event.candidate == INITIAL:
+                    firsts.add(event.cell)
+    assert arrived and len(firsts) > 1
 
 
 def test_what_an_island_had_is_freed_when_it_goes(tmp_path: Path) -> None:

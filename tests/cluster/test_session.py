@@ -6,6 +6,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 
+import pytest
 from command import run
 from hand_log import fill
 
@@ -13,7 +14,7 @@ from engine import config
 from engine.beginning import begun_session
 from engine.cluster.islands import island_settings
 from engine.cluster.places import is_on_cluster, island_folder
-from engine.cluster.session import summarised
+from engine.cluster.session import report, summarised
 from engine.core import (
     INITIAL,
     Direction,
@@ -22,6 +23,7 @@ from engine.core import (
     Migrant,
     Session,
 )
+from engine.core.bundle import files_of
 from engine.parts import read_problem
 from engine.problem import shipped
 from engine.settings import RunSettings
@@ -31,20 +33,20 @@ from engine.syntax import read
 ISLANDS = 3
 
 
-def settings_of(tmp_path: Path) -> RunSettings:
-    """The settings of a run of a problem that the test may change."""
+def settings_of(tmp_path: Path, *more: str) -> RunSettings:
+    """The settings of a run of a problem that the test may change, but for ``more``."""
     shutil.copytree(shipped()["signal"], problem := tmp_path / "problem")
     return config.resolve(
         [
             *(f"problem.path={problem}", "model=mutation", "fill=none", "cluster=ray"),
-            *(f"islands.count={ISLANDS}", "budget.candidates=6", "evaluation.workers=1"),
+            *(f"islands.count={ISLANDS}", "budget.candidates=6", "evaluation.workers=1", *more),
         ]
     )
 
 
-def founded(tmp_path: Path) -> Path:
+def founded(tmp_path: Path, *more: str) -> Path:
     """A run as it stands when its islands are founded, and nothing else is done."""
-    settings, folder = settings_of(tmp_path), tmp_path / "run"
+    settings, folder = settings_of(tmp_path, *more), tmp_path / "run"
     problem = read_problem(settings)
     evaluation = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
     first = Verdict(candidate=INITIAL, evaluation=evaluation, program=problem.initial_program)
@@ -96,6 +98,19 @@ def test_an_island_is_no_run_on_a_cluster(tmp_path: Path) -> None:
     folder = founded(tmp_path)
     assert is_on_cluster(folder) and not is_on_cluster(island_folder(folder, 0))
     assert not is_on_cluster(tmp_path) and not is_on_cluster(tmp_path / "nowhere")
+
+
+def test_the_best_program_of_a_run_may_have_several_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = founded(tmp_path, f"problem.path={shipped()['protein_fitness']}")
+    settings = config.load_run(folder)
+    problem = read_problem(settings)
+    report(settings, problem, folder)
+    for name, text in files_of(problem.initial_program).items():
+        assert (folder / "best" / name).read_text(encoding="utf-8") == text
+    assert not (folder / "best.py").exists()
+    assert f"Everything is in {folder}: best/, summary.json" in capsys.readouterr().out
 
 
 def test_the_summary_says_who_made_the_best_program_and_what_fills_found() -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 from command import SECONDS
-from processes import eventually
+from processes import eventually, zygotes
 
 from engine import config
 from engine.cluster.outposts.outpost import Outpost
 from engine.cluster.outposts.spread import OutpostLost, SpreadEvaluators, Submission
 from engine.core import Evaluation, UserError
-from engine.evaluation import EvaluatorPool
+from engine.evaluation import EvaluatorPool, EvaluatorsLost, lane
 from engine.parts import read_problem
 
 SETTINGS = config.resolve(["problem=signal", "model=mutation"])
@@ -128,6 +131,22 @@ def test_what_a_place_had_that_is_of_no_more_use_is_run_elsewhere(
     assert len({each.score for each in found.values()}) == 1
     assert eventually(lambda: elsewhere.is_killed)
     assert ("a sandbox did not start" in caplog.text) is (fault == "is_broken")
+
+
+def test_whoever_waits_for_ever_hears_that_no_evaluator_is_left(
+    spread: SpreadEvaluators, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "_PAUSES", (0.01,))
+    spread.submit(candidate_id="0", program=SLOW)
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with ThreadPoolExecutor(1) as waiting:
+        verdict = waiting.submit(spread.completed, timeout=None)
+        time.sleep(0.5)  # so that it waits
+        assert not verdict.done()
+        for zygote in zygotes(os.getpid()):
+            os.kill(zygote, signal.SIGKILL)
+        with pytest.raises(EvaluatorsLost, match=r"a sandbox did not start: .*/no/such/python"):
+            verdict.result(timeout=SECONDS)
 
 
 def test_the_most_urgent_go_first(spread: SpreadEvaluators) -> None:

@@ -9,7 +9,6 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -88,6 +87,7 @@ class SpreadEvaluators:
         self._finished: list[tuple[str, Evaluation]] = []
         self._announce: Callable[[], object] = lambda: None
         self._is_closed = False
+        self._has_failed = False  # the local pool, since `completed` was called
         local.announce_to(self._ring)
 
     @property
@@ -128,11 +128,13 @@ class SpreadEvaluators:
 
     def completed(self, *, timeout: float | None) -> list[tuple[str, Evaluation]]:
         """See `Evaluators.completed`."""
+        self._has_failed = False
         self._take_local()
         with self._change:
-            if not self._finished:
-                self._change.wait_for(lambda: self._finished or not self._is_busy(), timeout)
+            self._change.wait_for(self._has_news, timeout)
             found, self._finished = self._finished, []
+        if self._has_failed and not found:
+            self._take_local()  # which raises what `_ring` could tell nobody
         return found
 
     def announce_to(self, notify: Callable[[], object]) -> None:
@@ -153,12 +155,17 @@ class SpreadEvaluators:
             self._is_closed = True
             self._change.notify_all()
 
-    def _is_busy(self) -> bool:
-        return bool(self._waiting) or any(each.out for each in self._places)
+    def _has_news(self) -> bool:
+        is_busy = bool(self._waiting) or any(each.out for each in self._places)
+        return bool(self._finished) or self._has_failed or not is_busy
 
     def _ring(self) -> None:
-        with suppress(UserError):  # `completed` raises it again, where somebody can do something
+        try:
             self._take_local()
+        except UserError:  # `completed` raises it again, where somebody can do something
+            with self._change:
+                self._has_failed = True
+                self._change.notify_all()
 
     def _take_local(self) -> None:
         here = self._places[0]

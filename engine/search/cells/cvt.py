@@ -6,7 +6,8 @@ up the multidimensional archive of phenotypic elites algorithm", 2016 (arXiv 161
 uniformly from it; the centroids are the means that k-means finds of them, begun by k-means++. A
 program is of the cell whose centroid is the nearest one, the first of those that are equally near.
 
-All islands of a run share the centroids, so that a migrant keeps its cell.
+All islands of a log share the centroids, so that a migrant keeps its cell. On a cluster, where each
+island has a log and a seed of its own, a program gets its cell anew where it arrives.
 """
 
 import math
