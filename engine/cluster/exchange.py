@@ -83,11 +83,10 @@ class Exchange:
 
     def _sent(self, number: int, epoch: int) -> Sequence[str] | None:
         """Return whom a neighbour sent at the end of an epoch; None if it is not as far."""
-        for each in (epoch, OVER):
-            found = self.read(number, Sent, str(each))
-            if isinstance(found, Sent):
-                return found.candidates
-        return None
+        # In this order, or one that sends its last and is over meanwhile seems to have sent none.
+        over, sent = (self.read(number, Sent, str(each)) for each in (OVER, epoch))
+        found = sent or over
+        return found.candidates if isinstance(found, Sent) else None
 
     def _arrive(self, number: int, name: str) -> None:
         child, verdict = self.read(number, Child, name), self.read(number, Verdict, name)
