@@ -147,7 +147,8 @@ def _advised(settings: RunSettings, history: RunHistory) -> dict[str, Any] | Non
         "advisor_cached_prompt_tokens": sum(each.cached_prompt_tokens for each in answers),
         "advisor_llm_seconds": sum(each.llm_seconds for each in answers),
         "ideas": {novelty.value: ideas.count(novelty) for novelty in Novelty},
-        "tested_ideas": len({each.idea for each in advice if each.idea is not None}),
+        # Where the endpoint failed, nobody tried the idea.
+        "tested_ideas": len({each.idea for each in advice if each.outage is None} - {None}),
         "unread": sum(each.unread is not None for each in advice),
         "outages": sum(each.outage is not None for each in advice),
         "endpoint_prompt_tokens": sum(each.endpoint_prompt_tokens for each in advice),

@@ -104,18 +104,25 @@ class Island:
 
     def begin_with(self, candidate: Candidate) -> None:
         """Take in a program that the island begins with; it joins the window."""
-        self.receive(candidate)
+        if self._is_new(candidate):
+            self.parents.begin_with(candidate)
         self.window.advance([candidate])
         self._note_best(candidate.score)
 
     def receive(self, candidate: Candidate) -> None:
         """Take in a migrant; one that is here already changes nothing."""
-        if candidate.id not in self._received:
-            self._received.add(candidate.id)
+        if self._is_new(candidate):
             self.parents.receive(candidate)
-            self.candidates.add(candidate)
-            if self.elites is not None:
-                self.elites.receive(candidate)
+
+    def _is_new(self, candidate: Candidate) -> bool:
+        """Take in what no call made, once; return whether it was not here."""
+        if candidate.id in self._received:
+            return False
+        self._received.add(candidate.id)
+        self.candidates.add(candidate)
+        if self.elites is not None:
+            self.elites.receive(candidate)
+        return True
 
     def improved(self, iteration: int) -> int:
         """Return how many children of an iteration that is not finished improved the island.

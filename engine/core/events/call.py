@@ -32,7 +32,9 @@ class Call(RecordedEvent):
         parent: id of the program to change.
         rule: by which the parent was chosen: one of the parent policy's ways, or the policy's name
             if it has a single way. It is ``repair`` where the parent is that of a failed attempt
-            which the call is to correct.
+            which the call is to correct. A call that is to try an idea of
+            ``tactics.when=stagnation`` changes the best program of all islands, whatever the rule
+            had drawn.
         shown: ids of the programs that the prompt shows besides the parent, in the order in which
             they are first shown: candidates, pending ones, failed attempts.
         known: how many events the log held when the prompt was composed. A search that was told

@@ -3,7 +3,7 @@
 Covers: the groups by operator; by the way to choose parents; and by place in the call for each K,
 for ``ranks``. A way to choose parents is the settings under ``search.parent`` that a run has, and
 the rule that each call records: the one of the policy that drew the parent, or why another one was
-taken (`engine.store.Call`).
+taken (`engine.store.Call`, which says where the best program takes the place of what was drawn).
 
 A child improves if its score is better than its parent's; children that were refused or failed did
 not. The interval takes children for independent; those of one call share parent and prompt, so it

@@ -84,8 +84,15 @@ class ParentPolicy:
         """
         return False
 
+    def begin_with(self, candidate: Candidate) -> None:
+        """Take in a program that the island begins with.
+
+        To a policy that has no method of its own it is what any program is that no call made.
+        """
+        self.receive(candidate)
+
     def receive(self, candidate: Candidate) -> None:
-        """Take in a migrant: a program that the island began with, or that another one sent.
+        """Take in a program that no call of the island made: another one sent it, or it is a fill.
 
         A policy that has no method of its own learns nothing from it.
         """

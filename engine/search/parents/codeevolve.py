@@ -27,7 +27,7 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from engine.core import FIRST_ITERATION, Candidate, Direction
+from engine.core import Candidate, Direction
 from engine.search.parents import (
     EXPLORE,
     FIRST,
@@ -85,6 +85,7 @@ class CodeEvolve(ParentPolicy):
         """``direction``: of the scores."""
         self._population = settings.population
         self._direction = direction
+        self._begun: set[str] = set()  # what the island began with
         self._known = 0  # programs of the island, those that failed among them
         self._best: float | None = None
         self.schedule = Schedule(settings, direction=direction)
@@ -97,7 +98,7 @@ class CodeEvolve(ParentPolicy):
         """Choose one of ``candidates``, at least one; ``u`` says by which rule."""
         rule = self._rule(u)
         if rule == FIRST:
-            begun = [each for each in candidates if each.iteration == FIRST_ITERATION]
+            begun = [each for each in candidates if each.id in self._begun]
             candidates = begun or candidates
         log_weights = np.zeros(len(candidates))
         if rule == "exploit":
@@ -105,8 +106,13 @@ class CodeEvolve(ParentPolicy):
         place = winner(hashes_of(candidates), log_weights, key=key)
         return Draw(candidate=candidates[place], rule=rule)
 
+    def begin_with(self, candidate: Candidate) -> None:
+        """Count a program that the island begins with, which the first population is made of."""
+        self._begun.add(candidate.id)
+        self._take_in(candidate.score)
+
     def receive(self, candidate: Candidate) -> None:
-        """Count a program that the island began with or was sent."""
+        """Count a program that the island was sent."""
         self._take_in(candidate.score)
 
     def tell(self, outcome: ParentOutcome) -> None:

@@ -121,10 +121,9 @@ class Puct(ParentPolicy):
         ]
         return [*initial, *best_few(others, self._buffer, self._direction)] or candidates
 
-    def receive(self, candidate: Candidate) -> None:
-        """Take in a migrant; until a call was told, it is what the island begins with."""
-        if not self._all_calls:
-            self._initial.add(candidate.id)
+    def begin_with(self, candidate: Candidate) -> None:
+        """Keep a program that the island begins with, whatever becomes of it."""
+        self._initial.add(candidate.id)
 
     def tell(self, outcome: ParentOutcome) -> None:
         """Count a call of a parent and all it descends from, and keep its best child."""

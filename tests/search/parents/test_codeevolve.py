@@ -57,9 +57,10 @@ def test_the_first_population_is_of_what_the_island_began_with() -> None:
     made = policy(population=4)
     initial = Candidate(id="initial", program="x", score=0.0, iteration=FIRST_ITERATION)
     child = replace(initial, id="0.0", score=9.0, iteration=0)
-    made.receive(initial)
+    fill = replace(initial, id="f0", score=5.0)
+    made.begin_with(initial)
     made.tell(outcome(0, "initial", a=9.0, b=None))
-    drawn = {made.choose([initial, child], u=u / 9, key=u) for u in range(9)}
+    drawn = {made.choose([initial, fill, child], u=u / 9, key=u) for u in range(9)}
     assert {(each.candidate.id, each.rule) for each in drawn} == {("initial", "first")}
     made.tell(outcome(1, "initial", c=None))
     assert {made.choose([initial, child], u=u / 9, key=u).rule for u in range(9)} == {

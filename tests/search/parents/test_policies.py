@@ -25,7 +25,7 @@ def taught(
 ) -> tuple[ParentPolicy, list[Candidate]]:
     """Return a policy after some iterations of two children, one in three of them without score."""
     made, known = policy(name, direction), candidates(0.5)
-    made.receive(known[0])
+    made.begin_with(known[0])
     for iteration in range(rounds):
         parent = made.choose(known, u=(iteration * 0.37) % 1, key=iteration).candidate
         scores = [None if (2 * iteration + i) % 3 == 0 else iteration / 10 + i for i in range(2)]
@@ -112,7 +112,7 @@ def test_any_finite_scores_give_a_parent(
     key: int,
 ) -> None:
     made, known = policy(name, direction), candidates(*scores)
-    made.receive(known[0])
+    made.begin_with(known[0])
     made.tell(outcome(0, "c0", **{f"0.{i}": score for i, score in enumerate(children)}))
     known += [
         Candidate(id=f"0.{i}", program="", score=score)

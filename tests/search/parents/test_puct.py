@@ -148,7 +148,7 @@ def test_the_buffer_holds_the_best_two_of_each_parent_and_the_best_of_all() -> N
     """Calls of c0 (a 5, b 3, c 4, d none) and of a (e 1, f 2): a, c, e and f enter, b does not."""
     policy = new_policy("puct", direction=UP, buffer=3)
     roots = candidates(0.0)
-    policy.receive(roots[0])
+    policy.begin_with(roots[0])
     policy.tell(outcome(0, "c0", a=5.0, b=3.0, c=4.0, d=None))
     policy.tell(outcome(1, "a", e=1.0, f=2.0))
     scores = {"a": 5.0, "b": 3.0, "c": 4.0, "e": 1.0, "f": 2.0}
@@ -172,13 +172,18 @@ def test_a_later_call_of_a_parent_takes_the_places_of_its_earlier_children() -> 
     assert [each.id for each in policy.buffered(children)] == ["a", "c"]
 
 
-def test_a_migrant_that_comes_later_is_held_as_a_child_is() -> None:
+@pytest.mark.parametrize("is_early", [False, True])
+def test_a_migrant_or_a_fill_is_held_as_a_child_is(is_early: bool) -> None:
+    """It may join while the first call is under way, which makes it no initial program."""
     policy, (root, migrant) = new_policy("puct", direction=UP, buffer=1), candidates(0.0, 7.0)
-    policy.receive(root)
-    policy.tell(outcome(0, "c0", a=5.0))
-    policy.receive(migrant)
-    child = Candidate(id="a", program="x = 1", score=5.0)
-    assert policy.buffered([root, migrant, child]) == [root, migrant]
+    policy.begin_with(root)
+    if is_early:
+        policy.receive(migrant)
+    policy.tell(outcome(0, "c0", a=8.0))
+    if not is_early:
+        policy.receive(migrant)
+    child = Candidate(id="a", program="x = 1", score=8.0)
+    assert policy.buffered([root, migrant, child]) == [root, child]
 
 
 @pytest.mark.parametrize(("direction", "sign"), [(UP, 1), (DOWN, -1)])
@@ -190,7 +195,7 @@ def test_the_range_is_not_that_of_the_initial_program(direction: Direction, sign
     """
     policy = new_policy("puct", direction=direction)
     (root,) = candidates(0.0)
-    policy.receive(root)
+    policy.begin_with(root)
     assert policy.values([root]) == pytest.approx([1.0])  # P = 1, and Q its own
     policy.tell(outcome(0, "c0", a=9.0 * sign, b=10.0 * sign))
     a, b = (Candidate(id=i, program="x = 1", score=s * sign) for i, s in (("a", 9.0), ("b", 10.0)))
