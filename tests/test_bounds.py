@@ -255,6 +255,19 @@ def test_drafts_are_refused_with_the_operator_that_bans_tokens(defaults: RunSett
     changed(defaults, {**drafts, "search.operators": {"infill": 0.0, "rewrite": 1.0}})
 
 
+def test_what_vllm_refuses_of_every_request_is_refused_before_one_is_made(
+    defaults: RunSettings,
+) -> None:
+    with pytest.raises(UserError, match=r"temperature_max is 2.5; it must be at most 2 with a la"):
+        changed(defaults, {"search.temperature_max": 2.5})
+    changed(defaults, {"search.temperature_max": 2.0})
+    config.resolve(["model=mutation", "search.temperature_max=2.5"])  # the number of mutations
+    drafts = {"model.engine": {"speculative_config": {"method": "ngram"}}, "model.min_p": 0.1}
+    words = {"search.operators": {"infill": 0.0, "rewrite": 1.0}}
+    with pytest.raises(UserError, match=r"min_p is 0.1; it must be 0 with model.engine.specul"):
+        changed(defaults, {**drafts, **words})
+
+
 def test_a_value_is_checked_wherever_settings_are_made(defaults: RunSettings) -> None:
     with pytest.raises(ValueError, match="k_max"):
         replace(defaults.width, k_max=0)

@@ -48,9 +48,13 @@ class FencedBlock:
 
 def fenced(language: str, text: str) -> str:
     """Return ``text``, letter by letter, between fences longer than any that it holds."""
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
-    fence = "`" * (longest + 1)
+    fence = fence_for(text)
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+def fence_for(text: str) -> str:
+    """Return a fence longer than any that ``text`` holds."""
+    return "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=2) + 1)
 
 
 def fenced_blocks(text: str) -> Iterator[FencedBlock]:

@@ -7,7 +7,7 @@ the task. Answers have the form in which programs are shown.
 
 from functools import cached_property
 
-from engine.prompts.answer import fenced
+from engine.prompts.answer import fence_for, fenced
 from engine.syntax.blocks import PLAIN, fixed_text, open_text, outline
 from engine.syntax.plain import comment_of, language_of
 
@@ -69,10 +69,10 @@ class Form:
             return f"each file that you change, its #:file line and then {each},"
         return "all its blocks with their EVOLVE-BLOCK lines" if blocks else "the whole program"
 
-    @property
+    @cached_property
     def whole(self) -> str:
-        """The same, between fences."""
-        return f"{self.bare} in one ```{self.language} block"
+        """The same, between fences that what the initial program holds does not close."""
+        return f"{self.bare} in one {fence_for(self._initial)}{self.language} block"
 
     @property
     def named(self) -> str:

@@ -24,6 +24,8 @@ from engine.settings.prompts import PromptSettings
 from engine.settings.search import SearchSettings
 from engine.settings.tactics import TacticsSettings
 
+_HOTTEST = 2.0  # temperature that vLLM takes
+
 Port = Annotated[Whole, Field(ge=0, lt=2**16)]
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
 
@@ -155,6 +157,12 @@ class RunSettings(Section):
         must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM can't ban tokens in drafts"
         infill = operators.get("infill")
         require(not (drafts and infill), "search.operators.infill", infill, must_be)
+        must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM has no min_p with drafts"
+        require(not (drafts and self.model.min_p), "model.min_p", self.model.min_p, must_be)
+        hottest = self.search.temperature_max
+        must_be = f"at most {_HOTTEST:g} with a language model: vLLM takes no higher one"
+        fits = is_mutation or hottest <= _HOTTEST
+        require(fits, "search.temperature_max", hottest, must_be)
         policy = self.width.policy
         must_be = (
             "fixed or turboevolve with operator verbalized: what a call costs is learned from "

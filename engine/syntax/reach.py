@@ -1,11 +1,12 @@
 """Which functions and classes of a program nothing of it can reach from where it is called.
 
 A change there can't change what the program returns. Only what stands by a name in the text counts
-as reached; a program that looks names up at run time has nothing unreached.
+as reached, and what is decorated, as a decorator may keep it; a program that looks names up at run
+time has nothing unreached.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from engine.syntax.tree import nodes, source_lines
 
@@ -28,10 +29,10 @@ def unreached_spans(text: str, tree: ast.Module, *, entry: str) -> tuple[tuple[i
     defined = {each.name: each for each in tree.body if isinstance(each, _Definition)}
     if entry not in defined or any(_looks_up(node) for node in nodes(tree)):
         return ()
-    # What is no definition runs when the program is loaded.
-    reading: list[ast.AST] = [each for each in tree.body if not isinstance(each, _Definition)]
-    reading.append(defined[entry])
-    reached = {entry}
+    # What is no definition runs when the program is loaded, and of definitions what is round them.
+    reading = [part for each in tree.body for part in _run_at_load(each)]
+    reached = {entry, *(name for name, each in defined.items() if each.decorator_list)}
+    reading += [defined[name] for name in reached]
     while reading:
         for name in _names(reading.pop()):
             if name in defined and name not in reached:
@@ -46,6 +47,16 @@ def unreached_spans(text: str, tree: ast.Module, *, entry: str) -> tuple[tuple[i
         for name, each in defined.items()
         if name not in reached
     )
+
+
+def _run_at_load(statement: ast.stmt) -> Sequence[ast.AST]:
+    """Return the parts of a top-level statement that run when the program is loaded."""
+    if isinstance(statement, ast.ClassDef):
+        inside = (part for each in statement.body for part in _run_at_load(each))
+        return [*statement.decorator_list, *statement.bases, *statement.keywords, *inside]
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [*statement.decorator_list, statement.args]
+    return [statement]
 
 
 def _names(root: ast.AST) -> Iterator[str]:

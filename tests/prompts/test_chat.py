@@ -137,6 +137,14 @@ def test_fences_in_a_program_stay_inside_its_block(
     assert text.count(f"# Current program, score 0.30000000000000004{block}") == 1
 
 
+def test_a_program_that_holds_fences_is_asked_for_between_longer_ones(problem: Problem) -> None:
+    initial = 'def f(x):\n    return x\n\n\nASKED = """\n```json\n{}\n```\n"""\n'
+    own = replace(problem, initial_program=initial)
+    operator = Rewrite(problem=own, tokenizer=Words(), max_tokens=100, prompts=STABLE)
+    text = operator.compose(replace(proposal(), parent=replace(PARENT, program=initial))).text
+    assert "in one ````python block" in text and "in one ```python" not in text
+
+
 def test_a_problem_that_minimises_says_so(problem: Problem) -> None:
     down = replace(problem, direction=Direction.MINIMISE)
     text = (

@@ -37,7 +37,6 @@ def perturb(x):
     return only_here(x)
 
 
-@shared
 def only_here(x):
     return x
 """
@@ -54,6 +53,15 @@ def test_what_nothing_reads_is_not_reached() -> None:
     assert PROGRAM[start:end] == "def perturb(x):\n    return only_here(x)\n"
 
 
+def test_what_a_decorator_may_keep_is_reached() -> None:
+    text = (
+        "RULES = []\n\n\ndef rule(f):\n    RULES.append(f)\n    return f\n\n\n"
+        "@rule\ndef double(x):\n    return helper(x)\n\n\ndef helper(x):\n    return 2 * x\n\n\n"
+        "def unused(x):\n    return x\n\n\ndef run(x):\n    return RULES[0](x)\n"
+    )
+    assert unreached(text) == ["def unused"]
+
+
 def test_it_depends_on_what_is_called() -> None:
     assert "def run" in unreached(PROGRAM, "perturb") and "def perturb" not in unreached(
         PROGRAM, "perturb"
@@ -68,6 +76,10 @@ def test_it_depends_on_what_is_called() -> None:
         "def run(f=perturb):\n    return f",
         "def run():\n    return perturb",
         "HOOKS = [perturb]\ndef run():\n    return HOOKS",
+        "@perturb\ndef unused():\n    return 1\n\n\ndef run():\n    return 1",
+        "class Kept(perturb(object)):\n    pass\n\n\ndef run():\n    return Kept()",
+        "class Kept:\n    value = perturb(1)\n\n\ndef run():\n    return Kept.value",
+        "def other(x=perturb(1)):\n    return x\n\n\ndef run():\n    return other()",
     ],
 )
 def test_what_may_be_reached_is(line: str) -> None:
