@@ -288,7 +288,7 @@ def test_the_page_says_that_runs_are_of_two_versions_of_a_problem(
 
 def test_the_page_says_what_was_run_and_not_what_the_table_has(tmp_path: Path) -> None:
     experiment = tiny(tmp_path, TINY.replace("seeds: 1", "seeds: 3"))
-    assert "2 problems, 3 seeds, 8 evaluations, failed ones counted each on 1 core." in page(
+    assert "2 problems, 3 seeds; each run 8 evaluations (failed ones counted) on 1 core." in page(
         {"tiny": experiment}, {}
     )
     ran = narrowed(experiment, {**WHOLE, "amount": "9", "cores": "2"})
@@ -299,7 +299,8 @@ def test_the_page_says_what_was_run_and_not_what_the_table_has(tmp_path: Path) -
     found["arms"]["k8"] = []
     made = page({"tiny": experiment}, {"tiny": found})
     assert (
-        "1 of 2 problems, 2 of 3 seeds, 9 evaluations, failed ones counted each on 2 cores" in made
+        "1 of 2 problems, 2 of 3 seeds; each run 9 evaluations (failed ones counted) on 2 cores"
+        in made
     )
     assert (
         "| **k4** | `model=mutation` `budget.target=5` `search.k=4` |" in made and "k8" not in made
