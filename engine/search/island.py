@@ -104,17 +104,17 @@ class Island:
 
     def begin_with(self, candidate: Candidate) -> None:
         """Take in a program that the island begins with; it joins the window."""
-        if self._is_new(candidate):
+        if self._take_in(candidate):
             self.parents.begin_with(candidate)
         self.window.advance([candidate])
         self._note_best(candidate.score)
 
     def receive(self, candidate: Candidate) -> None:
         """Take in a migrant; one that is here already changes nothing."""
-        if self._is_new(candidate):
+        if self._take_in(candidate):
             self.parents.receive(candidate)
 
-    def _is_new(self, candidate: Candidate) -> bool:
+    def _take_in(self, candidate: Candidate) -> bool:
         """Take in what no call made, once; return whether it was not here."""
         if candidate.id in self._received:
             return False

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 from births import born
+from states import state_of
 
 from engine import config
 from engine.cluster.exchange import Exchange
 from engine.core import (
     INITIAL,
     Child,
-    Direction,
     Evaluation,
     Event,
     Fill,
@@ -21,9 +21,7 @@ from engine.core import (
     Session,
     Verdict,
 )
-from engine.pipeline import RunState
-from engine.search.search import Search
-from engine.store import Recorded, RunHistory
+from engine.store import Recorded
 from engine.syntax import read
 
 NEIGHBOUR, THEIR_ID = 1, "7.0"
@@ -49,19 +47,7 @@ class Island:
     def __init__(self, *before: Event) -> None:
         """Let some events happen in its last iteration."""
         settings = config.resolve(["islands.count=1", "fill=default"])
-        self.state = RunState(
-            history=RunHistory(direction=Direction.MAXIMISE),
-            search=Search(
-                settings=settings.search,
-                width=settings.width,
-                islands=settings.islands,
-                prompts=settings.prompts,
-                direction=Direction.MAXIMISE,
-                seed=1,
-                size=len,
-            ),
-            workers=1,
-        )
+        self.state = state_of(settings)
         for event in (
             Session(number=0, engine="0", fingerprint="f"),
             Verdict(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+from states import state_of
 from verdicts import evaluate
 
 from engine import config
@@ -16,7 +17,6 @@ from engine.core import (
     INITIAL,
     ArraySpec,
     Case,
-    Direction,
     Event,
     Fill,
     Improvement,
@@ -29,10 +29,8 @@ from engine.core import (
 from engine.evaluation import EvaluatorPool
 from engine.fill import Filler, IdleEvaluators
 from engine.fill.solutions import Solutions
-from engine.pipeline import RunState
-from engine.search.search import Search
 from engine.settings import FillSettings
-from engine.store import Recorded, RunHistory
+from engine.store import Recorded
 
 START = '''import numpy as np
 
@@ -115,19 +113,7 @@ class Filling:
         self.events: list[Event] = []
         self._pool = evaluators.pool
         self._problem = problem()
-        self.state = RunState(
-            history=RunHistory(direction=Direction.MAXIMISE),
-            search=Search(
-                settings=run.search,
-                width=run.width,
-                islands=run.islands,
-                prompts=run.prompts,
-                direction=Direction.MAXIMISE,
-                seed=seed,
-                size=len,
-            ),
-            workers=1,
-        )
+        self.state = state_of(run, seed=seed)
         for event in events or self._beginning(evaluators.pool, start):
             self.record(event)
         self._syntax = syntax or evaluators.syntax

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from states import state_of
 from test_state import BEGINNING, call, child, fold
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Feature, Refusal
+from engine.core import INITIAL, Evaluation, Feature, Refusal
 from engine.pipeline import RunState
-from engine.search.search import Search
-from engine.store import Event, RunHistory, Verdict
+from engine.store import Event, Verdict
 
 ARGUMENTS = ("islands.count=2", "islands.migrate_every=0", "search.k=2")
 CELLS = (Feature(name="lag", low=0, high=40, bins=40),)
@@ -20,20 +20,7 @@ def new_state(
     *arguments: str, features: Sequence[Feature] | None = None, count: int = 2
 ) -> RunState:
     settings = config.resolve([*ARGUMENTS, f"islands.count={count}", *arguments])
-    state = RunState(
-        history=RunHistory(direction=Direction.MAXIMISE),
-        search=Search(
-            settings=settings.search,
-            width=settings.width,
-            islands=settings.islands,
-            prompts=settings.prompts,
-            direction=Direction.MAXIMISE,
-            seed=1,
-            size=len,
-            features=features,
-        ),
-        workers=2,
-    )
+    state = state_of(settings, workers=2, features=features)
     first = Evaluation(score=0.5, failure=None, metrics={"lag": 0.0})
     fold(
         state,

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from states import state_of
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Fill, Refusal
+from engine.core import INITIAL, Evaluation, Failure, Fill, Refusal
 from engine.pipeline import RunState
-from engine.search.search import Search
-from engine.store import Call, Child, Event, GivenUp, Recorded, RunHistory, Session, Verdict
+from engine.store import Call, Child, Event, GivenUp, Recorded, Session, Verdict
 from engine.syntax import read
 
 SETTINGS = config.resolve(
@@ -29,18 +29,8 @@ BEGINNING: list[Event] = [
 
 
 def new_state(events: Sequence[Event] = (), *, migrate_every: int = 1) -> RunState:
-    state = RunState(
-        history=RunHistory(direction=Direction.MAXIMISE),
-        search=Search(
-            settings=SETTINGS.search,
-            width=SETTINGS.width,
-            islands=replace(SETTINGS.islands, migrate_every=migrate_every),
-            prompts=SETTINGS.prompts,
-            direction=Direction.MAXIMISE,
-            seed=1,
-            size=len,
-        ),
-        workers=2,
+    state = state_of(
+        replace(SETTINGS, islands=replace(SETTINGS.islands, migrate_every=migrate_every)), workers=2
     )
     fold(state, *events)
     return state

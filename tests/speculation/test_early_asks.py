@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from states import state_of
 
 from engine import config
-from engine.core import INITIAL, Direction, Evaluation, Failure, Refusal
+from engine.core import INITIAL, Evaluation, Failure, Refusal
 from engine.pipeline import RunState
-from engine.search.search import Search
-from engine.store import Call, Child, Event, Recorded, RunHistory, Verdict
+from engine.store import Call, Child, Event, Recorded, Verdict
 from engine.syntax import read
 
 ISLANDS = 2
@@ -27,19 +27,7 @@ def new_state(*, p_elite: float = 0.3, p_uniform: float = 0.3) -> RunState:
             *("prompts.layout=stable", "prompts.history_tokens=1000"),
         ]
     )
-    return RunState(
-        history=RunHistory(direction=Direction.MAXIMISE),
-        search=Search(
-            settings=settings.search,
-            width=settings.width,
-            islands=settings.islands,
-            prompts=settings.prompts,
-            direction=Direction.MAXIMISE,
-            seed=settings.seed,
-            size=len,
-        ),
-        workers=1,
-    )
+    return state_of(settings, seed=settings.seed)
 
 
 def begun(*, p_elite: float = 0.3, p_uniform: float = 0.3) -> RunState:

@@ -7,6 +7,7 @@ from the worst to the best; they are given as the seven children's scores, None 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from hand_log import call, child, hand_run, verdict
 
 from engine.core import INITIAL, Direction
 from engine.report.analysis import RunRecord
+from engine.report.analysis.figures import quartiles
 from engine.report.analysis.ranks import PARTS, part_of, ranks
 from engine.report.analysis.top_m import top_m
 from engine.store import Call, Event, Recorded, Session
@@ -119,6 +121,11 @@ def test_a_program_that_was_pending_when_it_was_shown_says_nothing() -> None:
     assert [row["tier"] for row in rows([constructed(*calls)], K=7, m=7, improving=1)] == [5]
     run = constructed(*calls, known=3)
     assert [row["tier"] for row in rows([run], K=7, m=7, improving=1)] == [1]
+
+
+def test_quartiles_of_gains_as_far_apart_as_can_be_are_finite() -> None:
+    most = sys.float_info.max
+    assert quartiles([-most, most]) == (0.0, -most / 2, most / 2)
 
 
 def test_runs_count_alike_however_many_calls_they_have() -> None:
