@@ -4,8 +4,8 @@ The run is real: its process, its sandboxes and its log. Only the imports are ma
 that has made them forks the one that runs. ``tests/test_resume.py`` does the same with whole
 commands and the embedded model.
 
-One run is killed twenty times; with ``BROOD_KILLED_RUNS=5`` there are five of them, and a hundred
-kills, which take a quarter of an hour.
+One run is killed up to twenty times: it may be over before. With ``BROOD_KILLED_RUNS=5`` there are
+five of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from command import assert_complete, count_events, processes_in, read_events, ru
 from events import PLAIN, assert_same_run, plain_events
 
 FOLDERS = int(os.environ.get("BROOD_KILLED_RUNS", "1"))
-KILLS, CANDIDATES = 20, 60
+KILLS, CANDIDATES = 20, 200
 FORKER = """
 import os, signal, sys
 from engine.run import main
@@ -115,8 +115,10 @@ def test_a_run_killed_twenty_times_is_the_run_that_nobody_killed(tmp_path: Path,
                 before = [*verdicts]
     wait_until(lambda: not processes_in(scratch))
     assert run(f"resume={folder}", scratch=scratch).returncode == 0
-    assert [*scratch.iterdir()] == []
     assert_complete(folder, candidates=CANDIDATES)
     undisturbed = run(*arguments, f"runs={tmp_path}", scratch=scratch)
     assert undisturbed.returncode == 0, undisturbed.stderr
+    # Looked at only now: whoever starts evaluators removes what killed runs left, and the last kill
+    # may have come when nothing was left to be evaluated.
+    assert [*scratch.iterdir()] == []
     assert_same_run(plain_events(folder), plain_events(tmp_path / "run"))
