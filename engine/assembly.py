@@ -199,7 +199,12 @@ def learner_of(
     """
     if settings.learning.method == "none":
         return None
-    rewards = rewards_of(settings.learning, problem=parts.problem, history=history)
+    rewards = rewards_of(
+        settings.learning,
+        direction=parts.problem.direction,
+        target=parts.problem.target,
+        history=history,
+    )
     answers = advised_answers if settings.advisor.enabled else own_answer
     make_group = partial(group_of, rewards=rewards, answers_of=answers)
     account = Account(settings.budget, history)

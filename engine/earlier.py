@@ -7,6 +7,8 @@ that this version has as they are (`engine.config.load`).
 from collections.abc import Mapping
 from typing import Any
 
+from engine.settings import GUIDED
+
 Values = dict[str, Any]
 
 
@@ -34,7 +36,7 @@ def _with_keys(values: Values, now: Values) -> Values:
 
 
 def _renamed(values: Values) -> Values:
-    """Return the values with today's names for what had others up to schema 6."""
+    """Return the values with today's names, and without what can't be combined any more."""
     renamed = {
         name: dict(each) if isinstance(each, dict) else each for name, each in values.items()
     }
@@ -50,6 +52,11 @@ def _renamed(values: Values) -> Values:
         search["parent"] = _parent(search.get("parent", {}))
     if isinstance(pipeline.get("speculate"), str):
         pipeline["speculate"] = pipeline["speculate"] != "false"
+    tactics, guidance = renamed.get("tactics", {}), renamed.get("guidance", {})
+    if tactics.get("when", "none") != "none":
+        pipeline["speculate"] = False
+    if guidance.get("enabled") and not any(map(search.get("operators", {}).get, GUIDED)):
+        guidance["enabled"] = False  # it stood in no prompt
     if islands.get("choice") == "ucb":
         islands["schedule"] = {"policy": "adaevolve"}
     return renamed

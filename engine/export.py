@@ -35,7 +35,7 @@ from engine.core import UserError
 from engine.durable import write_whole
 from engine.learning.records import ROWS, Recording
 from engine.learning.rewards import Kind
-from engine.parts import read_problem
+from engine.problem import read_aims, read_direction
 from engine.store import read_log, replay
 
 
@@ -66,8 +66,9 @@ def _export(arguments: Arguments) -> int:
 
 def _read(folder: Path, reward: str | None) -> Recording:
     settings = config.load_recorded(folder)
-    problem = read_problem(settings)
-    history = replay(read_log(folder), problem.direction, name=folder)
+    problem = Path(settings.problem)
+    direction, (_, target) = read_direction(problem), read_aims(problem)
+    history = replay(read_log(folder), direction, name=folder)
     if settings.advisor.enabled or settings.guidance.enabled:
         what = "an advisor" if settings.advisor.enabled else "guidance that was rewritten"
         raise UserError(
@@ -79,7 +80,13 @@ def _read(folder: Path, reward: str | None) -> Recording:
         if reward not in get_args(Kind):
             raise UserError(f"reward is {reward!r}; it must be {' or '.join(get_args(Kind))}")
         learning = replace(learning, reward=cast(Kind, reward))
-    return Recording(name=str(folder), settings=learning, problem=problem, history=history)
+    return Recording(
+        name=str(folder),
+        settings=learning,
+        direction=direction,
+        target=target,
+        history=history,
+    )
 
 
 def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

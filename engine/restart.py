@@ -27,6 +27,8 @@ MOST = 3
 """Processes in a row that recorded nothing."""
 _FRUITLESS = "BROOD_FRUITLESS"
 """Variable that tells the next process how many there were before it."""
+_BROOD = ("-P", "-c", "import sys; from engine.cli.main import main; sys.exit(main())")
+"""``brood``: unlike ``python -m``, it lets no file of the user's folder hide a module of ours."""
 _log = logging.getLogger("brood")
 
 
@@ -45,7 +47,8 @@ def restart(folder: Path, *, changes: Sequence[str] = (), got_on: bool) -> None:
         changes: arguments that were given beside ``resume=``.
         got_on: whether this process has recorded an answer of the model.
     """
-    command = ["-m", "engine.run", f"resume={folder}", *changes]
+    arguments = [f"resume={folder}", *changes]
+    command = shlex.join(["-m", "engine.run", *arguments])
     fruitless = 0 if got_on else 1 + int(os.environ.get(_FRUITLESS, "0"))
     is_over = fruitless >= MOST
     if is_over:
@@ -53,13 +56,13 @@ def restart(folder: Path, *, changes: Sequence[str] = (), got_on: bool) -> None:
             "%d processes in a row lost the model before it had answered; see what it needs, and "
             "go on with: python %s",
             fruitless,
-            shlex.join(command),
+            command,
         )
     else:
-        _log.warning("going on in a new process: python %s", shlex.join(command))
+        _log.warning("going on in a new process: python %s", command)
     sys.stdout.flush()
     sys.stderr.flush()
     if is_over:
         os._exit(MODEL_LOST)
     os.environ[_FRUITLESS] = str(fruitless)
-    os.execv(sys.executable, [sys.executable, *command])
+    os.execv(sys.executable, [sys.executable, *_BROOD, "run", *arguments])

@@ -82,13 +82,19 @@ sigset_t waited_for() {
 
 constexpr int own_namespaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC;
 
+}  // namespace
+
+std::string try_box_namespaces() { return try_namespaces(own_namespaces); }
+
+namespace {
+
 int found_namespaces(const BoxSetup& setup, Missing& missing) {
     if (!setup.mounts) {
         missing.emplace_back("processes", "no namespaces");
         missing.emplace_back("scratch", "no namespaces");
         return 0;
     }
-    const std::string why = try_namespaces(own_namespaces);
+    const std::string why = try_box_namespaces();
     if (why.empty()) return own_namespaces;
     missing.emplace_back("processes", why);
     missing.emplace_back("scratch", why);

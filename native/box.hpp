@@ -21,6 +21,9 @@ namespace brood {
 // In which process a call of `Box::open` has returned.
 enum class Role { server, judge, candidate };
 
+// Whether boxes can have namespaces of their own; '', or why not.
+std::string try_box_namespaces();
+
 struct BoxSetup {
     std::vector<std::string> readable;   // by the judge
     std::vector<std::string> libraries;  // readable by a candidate

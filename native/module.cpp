@@ -112,6 +112,8 @@ NB_MODULE(_native, module) {
     module.def("enter_namespaces", &enter_namespaces,
                "Move this process into network, IPC and mount namespaces of its own; '', or why "
                "not.");
+    module.def("try_box_namespaces", &try_box_namespaces,
+               "Try whether boxes can have namespaces of their own; '', or why not.");
     module.def("seal_mounts", &seal_mounts,
                "Make all files read-only in this mount namespace; '', or why not.");
     module.def("adopt_orphans", &adopt_orphans,

@@ -18,12 +18,17 @@ from typing import Any
 from engine import config
 from engine.core import (
     INITIAL,
+    Advice,
+    Consultation,
     Direction,
     Evaluation,
     Failure,
     Feature,
     Fill,
+    Guidance,
     Migrant,
+    Miss,
+    Question,
     Refusal,
 )
 from engine.report.analysis import RunRecord, record_of
@@ -179,6 +184,42 @@ def with_others() -> list[Recorded]:
         Recorded(session=1, elapsed=4.0 + second, event=event)
         for second, event in enumerate(events)
     ]
+
+
+def with_questions() -> list[Recorded]:
+    """Return the log with what the model was asked before 0.0: for guidance, and by an advisor.
+
+    The two have 3 and 4 tokens, 40 and 60 of prompts, 10 and 20 of them cached, 0.25 s each.
+    """
+    sampled: dict[str, Any] = {
+        "answer": "",
+        "finish_reason": "stop",
+        "llm_seconds": 0.25,
+        "temperature": 0.5,
+    }
+    rewrite = Guidance(
+        child="0.0",
+        of=None,
+        text=None,
+        answer_ids=(1, 2, 3),
+        prompt_tokens=40,
+        cached_prompt_tokens=10,
+        missed={Miss.COLD: 30},
+        **sampled,
+    )
+    consultation = Consultation(
+        question=Question.IDEAS,
+        answer_ids=(1, 2, 3, 4),
+        prompt_tokens=60,
+        cached_prompt_tokens=20,
+        missed={Miss.COLD: 40},
+        shared=0,
+        **sampled,
+    )
+    advice = Advice(child="0.0", idea=None, experiment="", consultations=(consultation,))
+    events = recorded()
+    events[3:3] = [Recorded(session=0, elapsed=2.5, event=each) for each in (rewrite, advice)]
+    return events
 
 
 def changed(**fields: Mapping[str, object]) -> list[Recorded]:

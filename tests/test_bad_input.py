@@ -248,6 +248,7 @@ def test_a_log_that_is_no_database(refused: Refused, recorded_run: Path) -> None
         ("UPDATE events SET body = '{\"nothing\": 1}'", "run.db is damaged"),
         ("UPDATE events SET body = 'x' WHERE kind = 'verdict'", "run.db is damaged"),
         ("UPDATE events SET kind = 'something'", "run.db is damaged"),
+        ("UPDATE events SET elapsed = 9e999", "run.db is damaged: event 1 has no session or no"),
         (
             "UPDATE events SET body = json_set(body, '$.program', NULL) WHERE kind = 'verdict'",
             "log is damaged: the initial program is missing",
@@ -341,6 +342,11 @@ CHILD = "UPDATE events SET body = json_set(body, {}) WHERE kind = 'child'"
         ),
         pytest.param(
             "DELETE FROM events WHERE kind = 'child'", "nobody made candidate 0.0", id="no child"
+        ),
+        pytest.param(
+            CHILD.format("'$.id', 'initial', '$.refusal', 'unparsed'"),
+            "program initial is there twice",
+            id="its own parent",
         ),
         pytest.param(
             CHILD.format("'$.program', NULL"),

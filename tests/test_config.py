@@ -313,6 +313,10 @@ def test_a_sweep_is_every_combination_in_order() -> None:
     assert [(each.search.k, each.seed) for each in settings] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert {each.name for each in settings} == {"x y"}
     assert config.expand([]) == [[]]
+    (job,) = config.expand(["search.operators.a:A=1", "search.k=3", "search.operators.b:B=2"])
+    assert len(job) == 3
+    (job,) = config.expand(["search.operators.a:A=1", "search.operators.a:A=2"])
+    assert len(job) == 1 and "2" in job[0]
     assert [config.resolve(job).model.path for job in config.expand(["model.path=/a,b/c"])] == [
         "/a",
         "b/c",

@@ -98,7 +98,6 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "[brood.operators]\ndoubled = outside_operators:Doubled\n"
     )
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setenv("PYTHONPATH", str(folder))  # of the processes that parse
     monkeypatch.delitem(sys.modules, "outside_policies", raising=False)
     return folder
 

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from engine.core import UserError
+from engine.core import GIVEN_UP, UserError
 from engine.settings import AdvisorSettings, EndpointSettings
 
 MOST_BYTES = 16 << 20
@@ -37,7 +37,7 @@ class Reply:
 
     Attributes:
         text: the answer.
-        finish_reason: ``stop``, ``length``, or another of the service's words.
+        finish_reason: ``stop`` or ``length``; what else a service says counts as ``stop``.
         prompt_tokens: as the service counts them; 0 if it does not say.
         tokens: that it generated, likewise.
         seconds: until the answer was there.
@@ -215,11 +215,13 @@ def _reply(data: bytes, *, seconds: float) -> Reply:
         raise ValueError("the reply is no chat completion") from error
     if not isinstance(text, str):
         raise ValueError("the reply has no text")
+    if reason == GIVEN_UP:
+        raise ValueError("the reply ended with an error of the service's own")
     # What JSON may hold and no file takes.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return Reply(
         text=text,
-        finish_reason=reason if isinstance(reason, str) else "stop",
+        finish_reason="length" if reason == "length" else "stop",
         prompt_tokens=_count(usage, "prompt_tokens"),
         tokens=_count(usage, "completion_tokens"),
         seconds=seconds,

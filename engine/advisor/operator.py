@@ -109,6 +109,8 @@ class AdvisedOperator(ChatOperator):
 
     def parsing(self, *, parent: Candidate, prompt: Prompt, generation: Generation) -> Parsing:
         """Return what parses the implementer's answer."""
+        if self.settings.implementer == "endpoint":  # whose reply begins with no thought of ours
+            prompt = replace(prompt, blocks=())
         return self.base.parsing(parent=parent, prompt=prompt, generation=generation)
 
     def is_complete(self, *, parent: Candidate, prompt: Prompt, text: str) -> bool:

@@ -66,10 +66,11 @@ def expand(arguments: Sequence[str]) -> list[list[str]]:
     Raises:
         UserError: an argument is not of the form key=value.
     """
-    values = {}  # by key, the last one given
+    values = {}  # by key, the last one given; keys of a group given together are told apart
     for override in parsed(arguments):
-        key = override.get_key_element()
-        values[key] = [f"{key}={value}" for value in values_of(override)]
+        key, value = override.get_key_element(), override.value()
+        within = tuple(value) if isinstance(value, dict) else ()
+        values[key, within] = [f"{key}={each}" for each in values_of(override)]
     return [list(job) for job in itertools.product(*values.values())]
 
 

@@ -86,12 +86,25 @@ class Case:
     outputs: Mapping[str, ArraySpec]
 
 
+MOST_SECONDS = 7 * 24 * 3600.0
+"""Below it lies the time that a problem may give a program."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What one evaluation of one candidate may use: wall seconds and bytes of memory."""
+    """What one evaluation of one candidate may use: wall seconds and bytes of memory.
+
+    Raises:
+        ValueError: the seconds are not above 0, or `MOST_SECONDS` and more.
+    """
 
     seconds: float
     memory_bytes: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds < MOST_SECONDS:  # as NaN is not
+            must_be = f"above 0 and below {MOST_SECONDS:.0f}, a week"
+            raise ValueError(f"seconds is {self.seconds:g}; it must be {must_be}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -300,8 +313,8 @@ class Problem:
         """
         if not _NAME.fullmatch(name):
             raise ValueError(f"name is {name!r}; it must be letters, digits, '.', '-' and '_'")
-        if not (0 < seconds < math.inf and 1 <= memory_mb < math.inf):
-            raise ValueError("seconds must be above 0 and memory_mb at least 1, both finite")
+        if not 1 <= memory_mb < math.inf:
+            raise ValueError(f"memory_mb is {memory_mb:g}; it must be finite and at least 1")
         found = tuple(cases())
         if not found or not all(isinstance(case, Case) for case in found):
             raise ValueError("cases() must return engine.core.Case values, at least one")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.budget import Account
-from engine.core import Fill, Migrant, Seed, UserError
+from engine.core import Fill, Guidance, Migrant, Seed, UserError
 from engine.documents import read_json
 from engine.report.analysis import GrowingRun, growing_run
 from engine.report.page.text import cut, shown
@@ -36,7 +36,8 @@ _MADE = (Child, Fill, Migrant)  # events with a program
 _STRIDE = 64  # events between two looks at the clock
 _LONGEST = 100_000  # characters of a program that are shown
 _KEPT_OF_MESSAGE = 300  # characters
-_REST = 5  # times what asking a server in vain took is between two times that it is asked
+_REST = 5  # times what reading in vain took is between two times that it is tried
+_LEAST_REST = 2.0  # seconds between those, at least
 
 Row = dict[str, Any]
 
@@ -76,18 +77,17 @@ class WatchedRun:
         """Take in what the log goes on with, until a time of the monotonic clock at most."""
         began = time.monotonic()
         if self._rests_until <= began < deadline:
-            stamp: tuple[object, ...] = ()  # of a log whose server can't be asked
             try:
                 stamp = self._stamp()
                 if stamp != self._seen:
-                    self._read(deadline)
+                    self._read_on(deadline)
                     self.error = ""
-            except (UserError, OSError) as error:  # mended, its files are others
-                self.error, self.is_behind = str(error), False
-                if not stamp:
-                    self._rests_until = began + (1 + _REST) * (time.monotonic() - began)
-            if not self.is_behind:
-                self._seen = stamp
+                if not self.is_behind:
+                    self._seen = stamp
+            except (UserError, OSError) as error:  # perhaps of its problem, which no stamp is of
+                self.error, self.is_behind, self._seen = str(error), False, ()
+                took = time.monotonic() - began
+                self._rests_until = began + max(_LEAST_REST, (1 + _REST) * took)
         self.state = self._state()
 
     @property
@@ -129,6 +129,13 @@ class WatchedRun:
         found = (read_event(self.folder, kind, name) for kind in kinds)
         texts = (each.program for each in found if isinstance(each, kinds))
         return next((each for each in texts if each is not None), None)
+
+    def _read_on(self, deadline: float) -> None:
+        try:
+            self._read(deadline)
+        except BaseException:
+            self._file = None  # so that it is read anew: what was taken in may be in part
+            raise
 
     def _read(self, deadline: float) -> None:
         file = identity(self.folder)
@@ -184,6 +191,8 @@ def _lightened(recorded: Recorded) -> Recorded:
     if isinstance(event, Child):
         ids = _tokens(event.generated_tokens)
         event = replace(event, completion="", completion_ids=ids, logprobs=())
+    elif isinstance(event, Guidance):
+        event = replace(event, answer="", answer_ids=_tokens(len(event.answer_ids)))
     elif isinstance(event, Call):
         event = replace(event, prompt="", sampled_from=None)
     elif isinstance(event, Verdict):

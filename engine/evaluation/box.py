@@ -69,18 +69,20 @@ def main() -> None:
     refused = _native.enter_namespaces()  # now: a process with threads can't
     _native.die_with_parent(parent=setup.parent, signal=signal.SIGKILL)
     _native.adopt_orphans()
-    _set_environment(Path(setup.scratch) if refused else SCRATCH)
+    shares = refused or _native.try_box_namespaces()  # why boxes share what is outside
+    scratch = setup.scratch if shares else str(SCRATCH)
+    _set_environment(Path(scratch))
     warm_up(setup.modules, [])
-    libraries = readable_paths()
+    libraries = readable_paths(hidden=[setup.folder])
     readable = [*readable_paths(*_PROGRAMS, setup.folder, *judge.readable), *_FILES]
-    if not refused:
+    if not shares:
         readable.append("/proc")  # the box's own processes
     if judge.kind is not JudgeKind.COMMAND:
         readable.append(_shims())
     box = _native.Box(
         readable=readable,
         libraries=libraries,
-        scratch=setup.scratch if refused else str(SCRATCH),
+        scratch=scratch,
         scratch_bytes=judge.scratch_mb << 20,
         memory_bytes=setup.memory_bytes,
         processes=judge.processes,
@@ -89,7 +91,7 @@ def main() -> None:
     )
     missing = dict(box.missing_walls)
     with socket.socket(fileno=setup.connection) as connection:
-        begin(connection, missing=missing, refused=refused)
+        begin(connection, missing=missing, refused=refused, writes=shares)
         attendant = Attendant(
             connection,
             box,

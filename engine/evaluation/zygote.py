@@ -56,6 +56,7 @@ class Setup(ServerSetup):
         isolate_cases: whether each case has a process of its own.
         cpu_seconds: of its core, the most that a process may have.
         lazy: what a program's import only loads once the program asks for something in it.
+        hidden: folders that a program may not read, even where they lie among the libraries.
     """
 
     entry_point: str
@@ -64,6 +65,7 @@ class Setup(ServerSetup):
     isolate_cases: bool
     cpu_seconds: int
     lazy: list[str]
+    hidden: list[str]
 
 
 def main() -> None:
@@ -88,7 +90,7 @@ def main() -> None:
         seconds=setup.seconds,
         cpu_seconds=setup.cpu_seconds,
         memory_bytes=setup.memory_bytes,
-        readable=readable_paths(),
+        readable=readable_paths(hidden=setup.hidden),
     )
     if setup.idle:  # now, not before: warming up may not take for ever
         give_way()
@@ -103,19 +105,22 @@ def main() -> None:
         run_child(program, setup.entry_point, cases)
 
 
-def begin(connection: socket.socket, *, missing: Mapping[str, str], refused: str) -> None:
+def begin(
+    connection: socket.socket, *, missing: Mapping[str, str], refused: str, writes: str = ""
+) -> None:
     """Seal the mounts and tell the lane which walls are missing; the process is ready then.
 
     Args:
         connection: to the lane.
         missing: why each of the other walls can't be put up, by name.
         refused: why the process has no namespaces of its own; empty if it has.
+        writes: why the process writes outside of mounts of its own; empty if it does not.
     """
     walls = dict(missing)
     if refused:
         walls["network"] = refused
     # Now, not before: some libraries look for a temporary folder while they are imported.
-    if unsealed := refused or _native.seal_mounts():
+    if unsealed := refused or writes or _native.seal_mounts():
         walls["mounts"] = unsealed
     connection.sendall(json.dumps(walls).encode() + b"\n")
 
@@ -161,14 +166,20 @@ def _warm_compiler() -> None:
     numba.njit(total)(np.ones(2))
 
 
-def readable_paths(*more: str) -> list[str]:
-    """Return files and folders that cover all libraries and ``more``, but none of our packages."""
+def readable_paths(*more: str, hidden: Collection[str] = ()) -> list[str]:
+    """Return files and folders that cover all libraries and ``more``.
+
+    They cover none of our packages, and of the ``hidden`` folders none that lies in a library.
+    """
     libraries = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
     libraries += [*_LIBRARIES, *site.getsitepackages(), *more]
     # A library folder may hold site-packages, and that this project.
     specs = filter(None, map(importlib.util.find_spec, _OURS))
-    ours = {Path(at).resolve() for spec in specs for at in spec.submodule_search_locations or ()}
-    found = {str(path) for each in libraries for path in paths_without(Path(each).resolve(), ours)}
+    ours = [at for spec in specs for at in spec.submodule_search_locations or ()]
+    without = {Path(each).resolve() for each in (*ours, *hidden)}
+    found = {
+        str(path) for each in libraries for path in paths_without(Path(each).resolve(), without)
+    }
     return [*sorted(found), *_FILES]
 
 

@@ -67,6 +67,7 @@ class ZygoteLane(Lane):
             modules=list(warmth.modules),
             idle=idle,
             lazy=list(warmth.lazy),
+            hidden=[str(problem.folder.resolve())],
         )
         rehearsal = warmth.rehearsal.encode(errors="surrogatepass")
         self._rehearsal = _REQUEST.pack(len(problem.stages) - 1, len(rehearsal)) + rehearsal

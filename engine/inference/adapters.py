@@ -119,7 +119,9 @@ class Adapters:
         Raises:
             ValueError: the folder holds no adapter for this engine, or the version is 0 or another
                 folder's.
+            RuntimeError: the device failed.
         """
+        import torch
         from vllm.lora.request import LoRARequest
 
         path = folder / _WEIGHTS
@@ -138,6 +140,8 @@ class Adapters:
                 raise ValueError(
                     f"vLLM has no layer {left_out[0]} to adapt, so it would leave that out"
                 )
+        except (torch.AcceleratorError, torch.OutOfMemoryError):
+            raise  # of the device, not of the file
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
             said = " ".join(str(error).split())[:300]
             raise ValueError(f"the adapter in {folder} can't be loaded: {said}") from error

@@ -25,9 +25,9 @@ def why_no_instructions(folder: Path) -> str | None:
     """
     if not _has_chat_template(folder):
         return "has no chat template"
-    billions = parameters(folder) / 1e9
-    if billions < FEWEST_BILLIONS:
-        return f"is small ({billions:.2g} billion parameters, below {FEWEST_BILLIONS:g})"
+    count = parameters(folder)
+    if count is not None and count < FEWEST_BILLIONS * 1e9:
+        return f"is small ({count / 1e9:.2g} billion parameters, below {FEWEST_BILLIONS:g})"
     return None
 
 

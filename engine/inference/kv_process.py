@@ -220,7 +220,7 @@ class UsedChunks:
         from lmcache.v1.distributed.l2_adapters.fs_l2_adapter import _object_key_to_filename
 
         keys, self._keys = self._keys, set()
-        for key in keys:
+        for key in list(keys):  # a thread may still be adding to it
             with contextlib.suppress(OSError):  # it is not there yet, or any more
                 os.utime(self._folder / _object_key_to_filename(key))
 

@@ -163,7 +163,10 @@ class KVServer:
         resources.callback(self._remove, segment)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "engine.inference.kv_process", json.dumps(asdict(options))],
+                [
+                    *(sys.executable, "-P", "-m", "engine.inference.kv_process"),
+                    json.dumps(asdict(options)),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,  # for the port alone
                 stderr=log,

@@ -140,6 +140,7 @@ class LanguageModel:
 
         Raises:
             ValueError: it can't be loaded, or nothing learns.
+            RuntimeError: the device failed.
         """
         if self._adapters is None:
             raise ValueError("the model was loaded without learning, so it takes no adapter")

@@ -29,7 +29,7 @@ class MemoryPlan:
         weights: the model's.
         cache: what is left for KV and states; negative if the weights do not fit.
         state: of as many requests as run at once.
-        tokens: whose KV has room beside those states.
+        tokens: whose KV has room beside those states; 0 for a model without KV.
         sequences: requests that run at once.
         kv_per_token: KV of one token.
     """
@@ -46,7 +46,7 @@ class MemoryPlan:
 
     def fits(self, *, tokens: int) -> bool:
         """Whether so many tokens have room beside the states of all requests."""
-        return self.tokens >= tokens
+        return self.tokens >= tokens if self.kv_per_token else self.cache >= self.state
 
     def __str__(self) -> str:
         """Say the plan in a line."""
@@ -82,6 +82,7 @@ def plan_memory(
     usable = int(memory * share)
     cache = usable - shape.weights - WORKING
     state = sequences * shape.state_per_request
+    # 0 for a model without attention.
     block = (block_size or shape.aligned_block or 1) * shape.kv_per_token
     return MemoryPlan(
         gpus=gpus,
@@ -90,7 +91,7 @@ def plan_memory(
         weights=shape.weights,
         cache=cache,
         state=state,
-        tokens=(cache - state) // block * (block // shape.kv_per_token),
+        tokens=(cache - state) // block * (block // shape.kv_per_token) if block else 0,
         sequences=sequences,
         kv_per_token=shape.kv_per_token,
     )
@@ -106,7 +107,10 @@ def check_trainer_fits(learning: LearningSettings, folder: Path) -> None:
     Raises:
         UserError: it may not, or the model's configuration can't be read.
     """
-    weights = int(_TRAINED * parameters(folder))
+    count = parameters(folder)
+    if count is None:  # quantised, which the trainer refuses
+        return
+    weights = int(_TRAINED * count)
     least = (weights + WORKING) / _GIB
     if learning.memory_gb < least:
         raise UserError(

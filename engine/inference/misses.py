@@ -80,7 +80,7 @@ class MissLedger:
         starts = _starts(token_ids, size=size, adapter=adapter)
         sequences = _sequences(prompt.blocks, adapter=adapter)
         texts = _sequences(prompt.blocks, adapter=0)
-        compacted = compactions != self._compactions.get(island, 0)
+        compacted = compactions != self._compactions.get(island, compactions)
         reasons: list[Miss] = []
         for block, sequence, text in zip(prompt.blocks, sequences, texts, strict=True):
             if sequence in self._sequences:

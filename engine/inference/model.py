@@ -117,6 +117,7 @@ class Model(Protocol):
 
         Raises:
             ValueError: it can't be loaded.
+            ModelLost: the engine failed, and can't be loaded again.
         """
 
     def step(self) -> None:

@@ -104,8 +104,14 @@ class SteadyModel:
 
     def adopt(self, version: int, folder: Path) -> None:
         """See `engine.inference.model.Model`."""
-        self._model.adopt(version, folder)
+        failure = None
+        try:
+            self._model.adopt(version, folder)
+        except RuntimeError as error:
+            failure = Failure.of(error)
         self._adapters[version] = folder
+        if failure is not None:
+            self._recover(failure)
 
     def fanout(
         self, *, token_ids: Sequence[int], sampling: Sequence[Sampling], adapter: int = 0

@@ -23,7 +23,6 @@ _ALIGNMENT = 16
 _STATES = 2
 """Copies of its state that a request holds: the one it writes, and the last one at a block's end
 (vLLM's ``mamba_cache_mode=align``)."""
-_ATTENTION = ("full_attention", "sliding_attention", "chunked_attention")
 _BITS = {"fp8": 8, "fbgemm_fp8": 8, "awq": 4, "gptq": 4, "mxfp4": 4}  # of a quantised weight
 
 
@@ -115,18 +114,35 @@ def read_shape(folder: Path) -> ModelShape:
         raise UserError(f"{path} can't be read as a model's configuration: {said}") from error
 
 
-def parameters(folder: Path) -> float:
+def parameters(folder: Path) -> float | None:
     """Return about how many parameters the model in a folder has, from the bytes of its weights.
+
+    None where they are quantised in a way that is not known here.
 
     Raises:
         UserError: as `read_shape`.
     """
     weights = read_shape(folder).weights
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    quantised = config.get("quantization_config") or {}
+    if quantised := config.get("quantization_config"):
+        bits = _bits_of(quantised)
+        return None if bits is None else weights * 8 / bits
     dtype = str(config.get("dtype") or config.get("torch_dtype"))
-    plain = 32 if dtype.endswith("float32") else 16
-    return weights * 8 / _BITS.get(str(quantised.get("quant_method")), plain)
+    return weights * 8 / (32 if dtype.endswith("float32") else 16)
+
+
+def _bits_of(quantised: Mapping[str, Any]) -> int | None:
+    """Return the bits of a quantised weight; None if they are not known."""
+    method = str(quantised.get("quant_method"))
+    if method == "compressed-tensors":
+        try:
+            groups = quantised["config_groups"].values()
+            return max(int(each["weights"]["num_bits"]) for each in groups)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+    if method == "bitsandbytes":
+        return 4 if quantised.get("load_in_4bit") else 8
+    return _BITS.get(method)
 
 
 def count_layers(folder: Path) -> int:
@@ -145,8 +161,17 @@ def _layers(text: Mapping[str, Any]) -> tuple[int, int]:
     types = text.get("layer_types")
     if types is None and (every := text.get("full_attention_interval")):
         return count // int(every), count - count // int(every)
-    attention = count if types is None else sum(each in _ATTENTION for each in types)
+    attention = count if types is None else sum(map(_keeps_kv, types))
     return attention, count - attention
+
+
+def _keeps_kv(kind: str) -> bool:
+    """Whether a layer of this name in ``layer_types`` is one of attention.
+
+    Configurations have many such names (``full_attention``, ``attention``, ``indexed_attention``),
+    and ``hybrid`` for a layer that is of both kinds.
+    """
+    return kind == "hybrid" or ("attention" in kind and kind != "linear_attention")
 
 
 def _kv_of_layer(text: Mapping[str, Any]) -> int:
@@ -196,7 +221,7 @@ def _estimated_weights(folder: Path, config: Mapping[str, Any]) -> int:
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(described)
     quantised = config.get("quantization_config") or {}
-    bits = _BITS.get(str(quantised.get("quant_method")), 16)
+    bits = _bits_of(quantised) or 16
     total = 0
     for name, parameter in model.named_parameters():
         # Vocabularies, norms and routers keep the model's own format.

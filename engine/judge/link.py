@@ -14,6 +14,7 @@ Does not cover what a side lets the other do with its objects: `Manners`.
 """
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
@@ -166,7 +167,9 @@ class Link:
         return self._read[number, name]
 
     def _ask(self, operation: str, values: tuple[object, ...]) -> Any:
-        number = next(self._numbers)
+        # A process that was forked counts on from the same number, and may get what comes late to
+        # one that was killed.
+        number = os.getpid() << 32 | next(self._numbers)
         self._send("ask", number, list(values), operation)
         while True:
             kind, answered, body, blobs = self._receive()

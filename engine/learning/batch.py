@@ -9,7 +9,7 @@ from engine.learning.group import Answer
 from engine.learning.head import Draw, divergences, draws, log_probabilities
 from engine.learning.masks import Masks, Support
 from engine.learning.network import Network, Prepared
-from engine.learning.packing import split
+from engine.learning.packing import split, split_padded
 
 _MOST_TOKENS = 16384  # computed at once; prompts that begin alike take less
 
@@ -52,7 +52,8 @@ def batches(answers: Sequence[Answer], *, network: Network, masks: Masks) -> Ite
     supports = [masks.supports(answer) for answer in answers]
     chosen = [i for i, each in enumerate(supports) if any(not one.is_forced for one in each)]
     sequences = [(answers[i].sampled_from.prompt_ids, answers[i].token_ids) for i in chosen]
-    for part in split(sequences, most_tokens=_MOST_TOKENS, shares=network.is_packed):
+    share = split if network.is_packed else split_padded
+    for part in share(sequences, most_tokens=_MOST_TOKENS):
         yield batch(
             network.prepare([sequences[i] for i in part]),
             answers=[answers[chosen[i]] for i in part],

@@ -5,7 +5,7 @@ Does not cover what a child is worth: ``rewards.py``.
 
 from collections.abc import Callable
 
-from engine.core import INITIAL, Call, Child, Problem
+from engine.core import INITIAL, Call, Child, Direction
 from engine.learning.group import Answer, Group, Member
 from engine.learning.rewards import Outcome, Rewards
 from engine.settings import LearningSettings
@@ -21,17 +21,27 @@ FEWEST = 2
 """Members without which there is nothing to compare."""
 
 
-def rewards_of(settings: LearningSettings, *, problem: Problem, history: RunHistory) -> Rewards:
+def rewards_of(
+    settings: LearningSettings,
+    *,
+    direction: Direction,
+    target: float | None,
+    history: RunHistory,
+) -> Rewards:
     """Return the rule by which a run's children are rewarded.
 
+    Args:
+        settings: that name the rule.
+        direction: of the problem's score.
+        target: the score that the problem declares as one; None for none.
+        history: of the run.
+
     Raises:
-        UserError: the rule needs a target, and the problem has none that will do.
+        UserError: the rule needs a target, and there is none that will do.
     """
     initial = history.verdicts[INITIAL].score
     assert initial is not None  # or the run had not begun
-    return Rewards(
-        kind=settings.reward, direction=problem.direction, initial=initial, target=problem.target
-    )
+    return Rewards(kind=settings.reward, direction=direction, initial=initial, target=target)
 
 
 def group_of(

@@ -38,7 +38,8 @@ class Job:
         groups: to learn from.
         progress: share of the budget that is spent.
         folder: where the checkpoint is to stand.
-        kept: versions that have a checkpoint, to which a step may go back; None for all.
+        kept: versions to which a step may go back: the model itself, and those with a checkpoint,
+            as far as they were in force since the last collapse; None for all.
         variety: of the steps before.
     """
 

@@ -132,27 +132,50 @@ def pack(sequences: Sequence[tuple[Tokens, Tokens]]) -> Pack:
     )
 
 
-def split(
-    sequences: Sequence[tuple[Tokens, Tokens]], *, most_tokens: int, shares: bool
+def split_padded(
+    sequences: Sequence[tuple[Tokens, Tokens]], *, most_tokens: int
 ) -> Iterator[tuple[int, ...]]:
-    """Share sequences out to packs.
+    """Share sequences out to batches in which each is padded to the longest, as nothing is packed.
+
+    Those of about one length come together.
+
+    Args:
+        sequences: prompt and answer of each.
+        most_tokens: of a batch with more than one sequence, what they are padded with among them.
+
+    Yields:
+        indices of the sequences of one batch; at least one.
+    """
+    lengths = [len(prompt) + len(answer) for prompt, answer in sequences]
+    chosen: list[int] = []
+    for index in sorted(range(len(sequences)), key=lengths.__getitem__):  # the next is the longest
+        if chosen and (len(chosen) + 1) * lengths[index] > most_tokens:
+            yield tuple(chosen)
+            chosen = []
+        chosen.append(index)
+    if chosen:
+        yield tuple(chosen)
+
+
+def split(
+    sequences: Sequence[tuple[Tokens, Tokens]], *, most_tokens: int
+) -> Iterator[tuple[int, ...]]:
+    """Share sequences out to packs. Siblings stay together as far as there is room.
 
     Args:
         sequences: prompt and answer of each.
         most_tokens: of a pack with more than one answer. What prompts or answers have in common is
             not counted, but for a prompt that is common to all of a pack.
-        shares: whether siblings' prompt is computed once; then they stay together as far as there
-            is room.
 
     Yields:
         indices of the sequences of one pack; at least one.
     """
-    together: dict[tuple[Tokens, int], list[int]] = {}
+    together: dict[Tokens, list[int]] = {}
     for index, (prompt, _) in enumerate(sequences):
-        together.setdefault((prompt, 0 if shares else index), []).append(index)
+        together.setdefault(prompt, []).append(index)
     chosen: list[int] = []
     tokens = 0
-    for (prompt, _), indices in sorted(together.items()):  # those that begin alike are neighbours
+    for prompt, indices in sorted(together.items()):  # those that begin alike are neighbours
         answers = {index: len(sequences[index][1]) for index in indices}
         for part, more in _siblings(answers, prompt=len(prompt), most_tokens=most_tokens):
             if chosen and tokens + more > most_tokens:

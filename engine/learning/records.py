@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core import Call, Child, Problem
+from engine.core import Call, Child, Direction
 from engine.learning.groups import outcome_of, rewards_of
 from engine.learning.rewards import Rewards
 from engine.settings import LearningSettings
@@ -24,18 +24,23 @@ class Recording:
     Attributes:
         name: its folder.
         settings: how its children are rewarded.
-        problem: the run's.
+        direction: of the problem's score.
+        target: the score that the problem declares as one; None for none.
         history: what the log adds up to.
     """
 
     name: str
     settings: LearningSettings
-    problem: Problem
+    direction: Direction
+    target: float | None
     history: RunHistory
 
     def __post_init__(self) -> None:
         self._rewards: Rewards = rewards_of(
-            self.settings, problem=self.problem, history=self.history
+            self.settings,
+            direction=self.direction,
+            target=self.target,
+            history=self.history,
         )
 
     def calls(self) -> Iterator[tuple[Call, list[tuple[Child, float]]]]:

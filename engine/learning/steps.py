@@ -58,7 +58,7 @@ class Steps:
                 groups=tuple(groups[-self.settings.groups :]),
                 progress=self.progress(),
                 folder=checkpoint(self.folder, number),
-                kept=frozenset(checkpoints(self.folder)),
+                kept=self.versions.since_collapse & {0, *checkpoints(self.folder)},
                 variety=self.versions.variety,
             )
         )

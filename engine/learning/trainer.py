@@ -101,14 +101,14 @@ class Trainer:
             groups: at least one; groups without members are left out.
             version: of the adapter that the trainer holds.
             progress: share of the budget that is spent, from 0 to 1.
-            kept: versions that it may go back to, besides the model itself; None for all.
+            kept: versions that it may go back to; None for all.
             variety: of the steps before.
         """
         began = time.perf_counter()
         if kept is not None:
-            # After a collapse, a trainer that is restored has some from before the version that it
-            # went back to, and their checkpoints are gone.
-            there = [each for each in self._earlier if each[0] in (0, *kept)]
+            # A trainer that is restored has, from its checkpoint, adapters from before the version
+            # that a collapse went back to, which the trainer that collapsed had forgotten.
+            there = [each for each in self._earlier if each[0] in kept]
             self._earlier = deque(there, maxlen=_KEPT)
         groups = [group for group in groups if group.members]
         step = self._guarded(groups, version=version, progress=progress, variety=variety)
@@ -176,7 +176,7 @@ class Trainer:
         step = plain_step(groups)
         wrong = variety.after(step.unique).fault
         if wrong is None:
-            before = self._optimizer.moment()
+            before, drawn = self._optimizer.moment(), self._random.get_state()
             if not self._earlier or self._earlier[-1][0] != version:
                 self._earlier.append((version, before.parameters))
             learn = self._imitated if self._settings.method == "expert" else self._learned
@@ -188,10 +188,12 @@ class Trainer:
             bad = _badness(step, self._settings)
             if bad is not None:
                 self._optimizer.go_back(before)
+                self._random.set_state(drawn)
                 return replace(step, version=version, rolled_back=bad)
             wrong = of_entropy(entropy, own=own)
             if wrong is None:
                 return step
+            self._random.set_state(drawn)
         return self._back(step, wrong, version=version)
 
     def _back(self, step: Step, wrong: str, *, version: int) -> Step:

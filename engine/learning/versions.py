@@ -43,6 +43,14 @@ class Versions:
         if is_other:
             self._order.append(update.version)
 
+    @property
+    def since_collapse(self) -> frozenset[int]:
+        """The versions since the last collapse, with the one it went back to; all without one."""
+        order, begin = self._order, len(self._order) - 1
+        while begin and order[begin - 1] < order[begin]:
+            begin -= 1
+        return frozenset(order[begin:])
+
     def lag(self, version: int) -> int:
         """Return how often the version changed since this one was in force."""
         return self._order[::-1].index(version)

@@ -91,11 +91,11 @@ def _found(
     """Yield the name of each program in a folder, and its text or its file; or what is wrong."""
     if is_run(folder):
         try:
-            best = read_run(folder, problem=problem, most=most_of_run).best
+            run = read_run(folder, problem=problem.name, direction=problem.direction)
         except UserError as error:
             yield label, error
             return
-        yield from ((f"{label}/{each.id}", each.program) for each in best)
+        yield from ((f"{label}/{each.id}", each.program) for each in run.best(most_of_run))
         return
     try:
         files = sorted(each.name for each in folder.iterdir() if each.name.endswith(".py"))

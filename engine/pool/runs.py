@@ -8,22 +8,20 @@ Does not cover reading a pool: ``reading.py``.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 from engine import config
-from engine.core import Candidate, Problem, UserError
-from engine.problem import load_problem
+from engine.core import Candidate, Direction, UserError
+from engine.problem import read_direction
 from engine.search.roster import rank
 from engine.settings import RunSettings
 from engine.store import is_held, read_log, replay
 from engine.store.folder import whole_folder
 from engine.syntax import read
-
-T = TypeVar("T")
 
 INDEX = "index.json"
 
@@ -36,69 +34,82 @@ class RecordedRun:
         folder: where it is.
         settings: as resolved when it began.
         fingerprint: the problem's at that time.
-        best: its valid programs without copies, the best first, as many as were asked for.
+        valid: its valid programs, the best first, copies among them.
     """
 
     folder: Path
     settings: RunSettings
     fingerprint: str
-    best: list[Candidate]
+    valid: list[Candidate]
+
+    def best(self, most: int) -> Iterator[Candidate]:
+        """Yield the best programs without copies, ``most`` of them; to tell copies is to parse."""
+        found: set[str] = set()
+        for each in self.valid:
+            if len(found) == most:
+                return
+            key = _key(each.program)
+            if key not in found:
+                found.add(key)
+                yield each
 
 
-def read_run(folder: Path, *, problem: Problem, most: int | None = None) -> RecordedRun:
-    """Return a run of ``problem``.
+def read_run(folder: Path, *, problem: str, direction: Direction) -> RecordedRun:
+    """Return a run of a problem.
 
     Args:
         folder: the run's.
-        problem: that it has to be of.
-        most: how many of its best programs; None for all. To tell copies apart is to parse them.
+        problem: name of the one that it has to be of.
+        direction: of that.
 
     Raises:
         UserError: the folder is no run of this problem, is damaged, or a process works on it.
     """
     settings = config.load_recorded(folder)
     name = Path(settings.problem).name
-    if name != problem.name:
-        raise UserError(f"{folder} is a run of problem {name}, not of {problem.name}")
+    if name != problem:
+        raise UserError(f"{folder} is a run of problem {name}, not of {problem}")
     if is_held(folder):
         raise UserError(f"another process works on {folder}; wait for it or stop it")
     events = tuple(read_log(folder))  # all, so that the log is closed before one is found wrong
-    history = replay(events, problem.direction, name=folder)
+    history = replay(events, direction, name=folder)
     valid = [
         Candidate(id=each.candidate, program=history.program_of(each.candidate), score=each.score)
         for each in history.verdicts.values()
         if each.score is not None
     ]
-    valid.sort(key=lambda each: rank(each, problem.direction))
+    valid.sort(key=lambda each: rank(each, direction))
     return RecordedRun(
         folder=folder,
         settings=settings,
         fingerprint=history.sessions[0].fingerprint,
-        best=[*islice(_different(valid, program=lambda each: each.program), most)],
+        valid=valid,
     )
 
 
-def _different(items: Iterable[T], *, program: Callable[[T], str]) -> Iterator[T]:
-    """Yield the items without those whose program is the same as an earlier item's."""
-    found: set[str] = set()
-    for each in items:
-        text = program(each)
-        known = read(text)
-        key = text if known is None else known.key
-        if key not in found:
-            found.add(key)
-            yield each
+def _key(program: str) -> str:
+    """Return what is equal for copies of a program."""
+    known = read(program)
+    return program if known is None else known.key
 
 
-def _of_other_scores(
-    pairs: Iterable[tuple[RecordedRun, Candidate]],
+def _chosen(
+    pairs: Iterable[tuple[RecordedRun, Candidate]], *, each: int | None, distinct: bool
 ) -> Iterator[tuple[RecordedRun, Candidate]]:
-    """Yield the first program of each score."""
-    found: set[float] = set()
-    for pair in pairs:
-        if pair[1].score not in found:
-            found.add(pair[1].score)
-            yield pair
+    """Yield the first of each program, ``each`` of a run at most, or the first of each score."""
+    programs: set[str] = set()
+    scores: set[float] = set()
+    given: Counter[Path] = Counter()
+    for run, candidate in pairs:
+        is_full = each is not None and given[run.folder] == each
+        if is_full or (distinct and candidate.score in scores):
+            continue
+        key = _key(candidate.program)
+        if key not in programs:
+            programs.add(key)
+            scores.add(candidate.score)
+            given[run.folder] += 1
+            yield run, candidate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,26 +153,22 @@ def export(
     """
     if to.exists():
         raise UserError(f"{to} exists; give another to=FOLDER")
-    settings = config.load_recorded(runs[0])
-    data = Path(settings.data) if settings.data is not None else None
-    problem = load_problem(Path(settings.problem), data=data, metric=settings.metric)
-    share = top if each is None else min(each, top)  # no run can give more
-    most = None if distinct else share  # how many have one score is not known before
-    first, *others = recorded = [read_run(run, problem=problem, most=most) for run in runs]
+    problem = Path(config.load_recorded(runs[0]).problem)
+    direction = read_direction(problem)
+    first, *others = recorded = [
+        read_run(run, problem=problem.name, direction=direction) for run in runs
+    ]
     for run in others:
         if run.fingerprint != first.fingerprint:
             raise UserError(
                 f"{run.folder} and {first.folder} were scored by different versions of the "
                 "problem, so their scores do not compare; export each to a pool of its own"
             )
-    chosen = _of_other_scores if distinct else iter
-    pairs = [[(run, candidate) for candidate in run.best] for run in recorded]
     ordered = sorted(
-        (pair for each_run in pairs for pair in islice(chosen(each_run), each)),
-        key=lambda pair: rank(pair[1], problem.direction),
+        ((run, candidate) for run in recorded for candidate in run.valid),
+        key=lambda pair: rank(pair[1], direction),
     )
-    different = _different(ordered, program=lambda pair: pair[1].program)
-    best = [*islice(chosen(different), top)]
+    best = [*islice(_chosen(ordered, each=each, distinct=distinct), top)]
     if not best:
         raise UserError(f"no run in {', '.join(map(str, runs))} has a valid program")
     entries = [
@@ -177,7 +184,7 @@ def export(
     ]
     index = {
         "problem": problem.name,
-        "direction": problem.direction.value,
+        "direction": direction.value,
         "fingerprint": first.fingerprint,
         "programs": [asdict(entry) for entry in entries],
     }

@@ -153,8 +153,7 @@ def _limits(value: Any) -> Limits:
         raise ValueError("limits must be a mapping with the keys seconds, memory_mb")
     seconds = _number("seconds", value["seconds"])
     memory_mb = _number("memory_mb", value["memory_mb"])
-    if not (0 < seconds < math.inf and 1 <= memory_mb < math.inf):  # NaN fails both
-        raise ValueError("limits must be finite, seconds above 0 and memory_mb at least 1")
+    require(1 <= memory_mb < math.inf, "memory_mb", memory_mb, "finite and at least 1")
     for key in _LIMITS_OF_COMMANDS:
         count = value.get(key, 1)
         require(type(count) is int and count > 0, key, count, "a whole number above 0")

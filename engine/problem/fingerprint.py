@@ -1,10 +1,10 @@
 """A number that changes with whatever decides a problem's scores.
 
-That is: the files directly in the problem's folder and all in its folders ``data`` and ``initial``;
-the user's own data; and the modules of the folder and of `PROJECT` that ``evaluator.py`` imports,
-at its top or in a function, and those that these import in turn. The imports are read off the
-source, so it does not matter what else the process has loaded, and a kernel that the problem does
-not import may change.
+That is: the files directly in the problem's folder and all in its folders ``data`` and ``initial``,
+or, where a command judges, in all folders but those that decide nothing; the user's own data; and
+the modules of the folder and of `PROJECT` that ``evaluator.py`` imports, at its top or in a
+function, and those that these import in turn. The imports are read off the source, so it does not
+matter what else the process has loaded, and a kernel that the problem does not import may change.
 A line of ``problem.yaml`` that begins with ``target:`` is left out: the target decides what a score
 is worth to a learner, and no score, so a run goes on when its problem gets another one.
 
@@ -27,6 +27,8 @@ PROJECT = ("evaluators", "kernels")
 
 _OWN = "problem"  # stands for the folder's own package
 _DECLARATION = "folder/problem.yaml"
+_NO_JUDGE = ("cheats", "pool", "runs")
+"""Folders of a problem in which no part of its judge lies."""
 
 
 def fingerprint(folder: Path, data: Path | None) -> str:
@@ -39,7 +41,11 @@ def fingerprint(folder: Path, data: Path | None) -> str:
     Raises:
         UserError: a file can't be read.
     """
-    own = [*folder.glob("[!.]*"), *(folder / "data").rglob("*"), *(folder / "initial").rglob("*")]
+    if (folder / "evaluator.py").exists():
+        within = [*(folder / "data").rglob("*"), *(folder / "initial").rglob("*")]
+    else:  # nobody can say what a command reads
+        within = [each for each in folder.rglob("*") if _may_decide(each.relative_to(folder))]
+    own = {*folder.glob("[!.]*"), *within}
     parts = {f"folder/{path.relative_to(folder)}": path for path in own if path.is_file()}
     parts |= {f"module/{name}": path for name, path in _imported_modules(folder).items()}
     if data is not None:
@@ -58,6 +64,13 @@ def fingerprint(folder: Path, data: Path | None) -> str:
             raise UserError(f"{path} can't be read: {error}") from error
         digest.update(name.encode(errors="surrogateescape") + b"\0" + content)  # its own bytes
     return digest.hexdigest()
+
+
+def _may_decide(path: Path) -> bool:
+    """Whether a file in the folder of a problem that a command judges may decide a score."""
+    first = path.parts[0]
+    is_left_out = first in _NO_JUDGE or first.startswith(".") or "__pycache__" in path.parts
+    return not is_left_out
 
 
 def _without_target(lines: Iterable[bytes]) -> bytes:

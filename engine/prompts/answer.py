@@ -21,6 +21,7 @@ does not apply.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from engine.core.bundle import sections_of
 from engine.syntax import source_lines
@@ -33,6 +34,7 @@ _SPACES = 3  # that a closing fence may have before it, by CommonMark
 
 _PART = re.compile(r"EVOLVE-BLOCK-START|^#:file ", re.MULTILINE)
 _ANYTHING = re.compile("")
+_MOST_DIVIDERS = 8
 _SEARCH, _DIVIDER, _REPLACE = (
     re.compile(mark) for mark in (r"<{5,} SEARCH\s*$", r"={5,}\s*$", r">{5,} REPLACE\b")
 )
@@ -182,9 +184,11 @@ def apply_blocks(program: str, text: str) -> str | None:
     """Apply the search/replace blocks in ``text`` in order.
 
     A search text has to stand in the program as whole lines of what may change; trailing spaces do
-    not count. Where it stands more than once, the first place is changed. A block that does not end
-    is left out. In a program of several files, a block is for the one that the last ``#:file`` line
-    before it names, and without one for the first that has its search text.
+    not count. Where it stands more than once, the first place is changed. Of several lines that
+    could divide a block, as a program may hold such a line, the last one counts before which all is
+    text of the program. A block that does not end is left out. In a program of several files, a
+    block is for the one that the last ``#:file`` line before it names, and without one for the
+    first that has its search text.
 
     Returns:
         The changed program; None if there is no block, or one does not apply.
@@ -192,26 +196,22 @@ def apply_blocks(program: str, text: str) -> str | None:
     whole = outline(program)
     pages = {file.name: _lines_of(file) for file in whole.open_files}
     named, changed = "", set[str]()
-    # The open one: its search lines, and after the divider the new ones.
-    block: list[list[str]] = []
+    block: list[str] | None = None  # the lines of the open one
     for line in plain_lines(text):
-        begins = _SEARCH.match(line) is not None
-        ends = len(block) == 2 and _REPLACE.match(line) is not None
-        if len(block) == 2 and (begins or ends):
-            search, new = block
-            place = _place(pages, named, search)
-            if place is None:
+        begins, may_end = _SEARCH.match(line) is not None, _REPLACE.match(line) is not None
+        cuts = _dividers(block) if begins or may_end else []
+        if block is not None and cuts:
+            found = _divided(pages, named, block, cuts)
+            if found is None:
                 return None  # also of a block that is begun anew
-            if ends:
-                name, start = place
-                pages[name][start : start + len(search)] = [(each, True) for each in new]
+            if may_end:
+                cut, name, start = found
+                pages[name][start : start + cut] = [(each, True) for each in block[cut + 1 :]]
                 changed.add(name)
-        if begins or ends:
-            block = [[]] if begins else []
-        elif len(block) == 1 and _DIVIDER.match(line):
-            block.append([])
-        elif block:
-            block[-1].append(line)
+        if begins or (may_end and cuts):
+            block = [] if begins else None
+        elif block is not None:
+            block.append(line)
         elif whole.is_bundle and (sections := sections_of(f"{line}\n")[1]):
             named = sections[0][0]
     return _with_pages(whole, {name: pages[name] for name in changed}) if changed else None
@@ -246,6 +246,23 @@ def _with_pages(whole: Outline, pages: Mapping[str, _Page]) -> str | None:
 def plain_lines(text: str) -> list[str]:
     """Return the lines of ``text`` as Python sees them, without their ends."""
     return [line.rstrip("\r\n") for line in source_lines(text)]
+
+
+def _dividers(block: Sequence[str] | None) -> list[int]:
+    """Return which lines of a block may divide it; the first few, since each is tried."""
+    found = (index for index, line in enumerate(block or ()) if _DIVIDER.match(line))
+    return [*islice(found, _MOST_DIVIDERS)]
+
+
+def _divided(
+    pages: Mapping[str, _Page], named: str, block: Sequence[str], cuts: Sequence[int]
+) -> tuple[int, str, int] | None:
+    """Return the last of the cuts whose search lines stand somewhere, the file and the line."""
+    for cut in reversed(cuts):
+        place = _place(pages, named, block[:cut])
+        if place is not None:
+            return cut, *place
+    return None
 
 
 def _place(pages: Mapping[str, _Page], named: str, search: Sequence[str]) -> tuple[str, int] | None:

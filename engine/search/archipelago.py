@@ -147,9 +147,10 @@ class Archipelago:
     def _new_island(self, number: int) -> Island:
         """Return the island of a number, without a program."""
         direction, prompts, search = self._direction, self._prompts, self._search
+        shows_window = prompts.layout == "stable" and search.inspirations is None
         return Island(
             window=Window(
-                kept=prompts.history_tokens if prompts.layout == "stable" else 0,
+                kept=prompts.history_tokens if shows_window else 0,
                 growth=prompts.growth_tokens,
                 size=self._size,
                 direction=direction,

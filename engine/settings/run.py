@@ -14,7 +14,7 @@ from engine.settings.cache import CacheSettings
 from engine.settings.cluster import ClusterSettings
 from engine.settings.evaluation import EvaluationSettings
 from engine.settings.fill import FillSettings
-from engine.settings.guidance import GuidanceSettings
+from engine.settings.guidance import GUIDED, GuidanceSettings
 from engine.settings.islands import IslandSettings
 from engine.settings.learning import LearningSettings
 from engine.settings.model import ModelSettings
@@ -121,13 +121,18 @@ class RunSettings(Section):
 
     def _fits_tactics(self) -> None:
         """Check that there is a model to ask in words, and one at a time that asks it."""
+        from engine.prompts.chat import ChatOperator  # which imports this package
+
         when, names = self.tactics.when, self.search.operators
         asks = any(
-            weight and OPERATORS.find(name, given=f"operator {name}").instructs
+            weight and issubclass(OPERATORS.find(name, given=f"operator {name}"), ChatOperator)
             for name, weight in names.items()
         )
         must_be = "none without an operator that asks in words, as rewrite does"
         require(asks, "tactics.when", when, must_be)
+        must_be = "false with tactics, since a guess does not know which idea its turn is"
+        speculates = self.pipeline.speculate
+        require(not speculates, "pipeline.speculate", speculates, must_be)
         must_be = "none with an advisor, which says what to try"
         require(not self.advisor.enabled, "tactics.when", when, must_be)
         must_be = "none with guidance.enabled, which says how to go about it"
@@ -201,7 +206,10 @@ class RunSettings(Section):
             require(value != barred, key, value, f"{must_be} where advisor.enabled is true")
 
     def _fits_guidance(self) -> None:
-        """Check what guidance that is rewritten can't be combined with."""
+        """Check that a prompt shows guidance, and what that can't be combined with."""
+        shows = any(self.search.operators.get(name) for name in GUIDED)
+        must_be = f"false where no operator shows guidance; give {' or '.join(GUIDED)}"
+        require(shows, "guidance.enabled", self.guidance.enabled, must_be)
         learns = self.learning.method
         must_be = "none where guidance.enabled is true: a child's answers have several prompts"
         require(learns == "none", "learning.method", learns, must_be)

@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from engine.core import FIRST_ITERATION, Call, Child, Direction, Guidance, Verdict
+from engine.settings import GUIDED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +69,8 @@ class GuidanceRecord:
     def fold(self, event: Guidance | Call | Child | Verdict, *, at: int) -> None:
         """Take in an event, the ``at``-th of the log."""
         if isinstance(event, Call):
-            self._calls[event.iteration] = event.island, event.guidance
+            if event.operator in GUIDED:  # the prompts of all others show none
+                self._calls[event.iteration] = event.island, event.guidance
         elif isinstance(event, Guidance):
             if event.text is None:
                 self.unread += 1
@@ -79,7 +81,7 @@ class GuidanceRecord:
             self._iterations[event.id] = event.iteration
         elif event.score is not None:
             call = self._calls.get(self._iterations.get(event.candidate, FIRST_ITERATION))
-            if call is None:  # a program that the run began with
+            if call is None:  # the run began with the program, or it was written without guidance
                 return
             island, begun_with = call
             own = event.candidate if event.candidate in self._texts else begun_with
@@ -94,7 +96,8 @@ class GuidanceRecord:
         )
 
     def _on(self, name: str, island: int) -> bool:
-        return self._calls[int(name.split(".")[0])][0] == island
+        call = self._calls.get(int(name.split(".")[0]))
+        return call is not None and call[0] == island
 
     def _best(self, island: int, name: str | None, events: int) -> float | None:
         scores = [score for at, score in self._scores.get((island, name), ()) if at <= events]

@@ -7,6 +7,7 @@ Does not cover the search's own state, or reading a log (``replaying.py``).
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.core import (
@@ -14,6 +15,7 @@ from engine.core import (
     Advice,
     Call,
     Child,
+    Consultation,
     Direction,
     Failure,
     Fill,
@@ -61,6 +63,7 @@ class RunHistory:
         advice: what the advisor said before each child, by the child's id.
         ideas: the advisor's, with what came of them.
         guidance: what a model wrote of how to go about the problem, with what came of it.
+        rewrites: how it was asked for that before a child, by the child's id.
         guidance_tokens: that were generated for it; they are among the generated ones.
         advisor_tokens: that the advisor generated; they are among the generated ones, and those of
             its prompts are among the prompts', each for each answer.
@@ -97,6 +100,7 @@ class RunHistory:
     advice: dict[str, Advice] = field(default_factory=dict)
     ideas: IdeaRepository = field(init=False)
     guidance: GuidanceRecord = field(init=False)
+    rewrites: dict[str, Guidance] = field(default_factory=dict)
     guidance_tokens: int = 0
     advisor_tokens: int = 0
     given_up: list[GivenUp] = field(default_factory=list)
@@ -264,6 +268,12 @@ class RunHistory:
             self.calls[self.children[candidate].iteration].island if fill is None else fill.island
         )
 
+    def asked_before(self, child: str) -> Sequence[Consultation | Guidance]:
+        """Return what the model was asked before a child was written."""
+        advice, rewrite = self.advice.get(child), self.rewrites.get(child)
+        consultations = () if advice is None else advice.consultations
+        return consultations if rewrite is None else (rewrite, *consultations)
+
     def missing(self, call: Call) -> list[int]:
         """Return the indices of the children of ``call`` that are not recorded."""
         return [i for i in range(call.k) if f"{call.iteration}.{i}" not in self.children]
@@ -309,6 +319,7 @@ class RunHistory:
             self.missed.update(each.missed)
 
     def _fold_guidance(self, guidance: Guidance) -> None:
+        self.rewrites[guidance.child] = guidance
         self.prompt_tokens += guidance.prompt_tokens
         self.cached_prompt_tokens += guidance.cached_prompt_tokens
         self.generated_tokens += len(guidance.answer_ids)

@@ -8,6 +8,7 @@ process may die at any moment: what was committed is there, and of what was not,
 """
 
 import logging
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -169,7 +170,8 @@ def recorded_of(database: Database, *, after: int = 0) -> Iterator[Recorded]:
     """
     for row in database.rows(after=after):
         session, elapsed = row["session"], row["elapsed"]
-        if type(session) is not int or not isinstance(elapsed, int | float):  # SQLite keeps any
+        is_time = isinstance(elapsed, int | float) and math.isfinite(elapsed)
+        if type(session) is not int or not is_time:  # SQLite keeps any
             raise _damaged(database, f"event {row['seq']} has no session or no time")
         event = _decoded(database, row["kind"], row["body"])
         yield Recorded(session=session, elapsed=elapsed, event=event)

@@ -40,7 +40,9 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
     """
     for recorded in events:
         event, lacks = recorded.event, None
-        if isinstance(event, Child) and not history.is_asked_for(event):
+        if isinstance(event, Child) and history.is_made(event.id):
+            lacks = f"program {event.id} is there twice"
+        elif isinstance(event, Child) and not history.is_asked_for(event):
             lacks = f"child {event.id} has no call, or no parent with a score"
         if isinstance(event, Child) and event.refusal is None and event.program is None:
             lacks = f"child {event.id} is to be evaluated and has no program"
@@ -54,6 +56,8 @@ def follow(events: Iterable[Recorded], history: RunHistory, *, name: object) -> 
             lacks = "the initial program is missing"
         if isinstance(event, Advice) and not history.ideas.knows(event.idea):
             lacks = f"nobody had idea {event.idea}"
+        if isinstance(event, Advice) and history.is_made(event.child):
+            lacks = f"the advice for child {event.child} follows it"
         if isinstance(event, Call) and not history.guidance.knows(event.guidance):
             lacks = f"nobody wrote guidance {event.guidance}"
         if lacks:

@@ -41,6 +41,7 @@ _CLIENT = {
     "tcp_user_timeout": 1000 * _CUT_OFF,
     "options": " ".join(f"-c {name}={value}" for name, value in _SERVER.items()),
 }
+_SECRETS = {"password", "sslpassword"}  # that an address's query may have for libpq
 _MARK = "brood"
 
 
@@ -53,11 +54,11 @@ def _checked_url(url: str) -> URL:
     must = f"store is {url!r}; it must be like postgresql://user@host:5432/database"
     try:
         found = make_url(url)
-    except exc.ArgumentError as error:
+    except (exc.ArgumentError, ValueError) as error:  # ValueError: of a port that is no number
         raise UserError(must) from error
     if found.drivername != "postgresql" or not found.database or "#" in url:
         raise UserError(must)
-    if found.password is not None:
+    if found.password is not None or _SECRETS & {*found.query}:
         raise UserError(
             "store has a password in it, which a run's folder would keep; "
             "give it in the file that PGPASSFILE names"

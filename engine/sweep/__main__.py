@@ -27,6 +27,7 @@ _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 def main(arguments: Sequence[str]) -> int:
     """Run the runs; return the exit code of the last one."""
     folder, results, *names = arguments
+    sys.path.append(str(Path.cwd()))  # the user's own policies, as in engine.cli
     # A sweep that is killed leaves no process behind.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     log_to_terminal()

@@ -92,7 +92,7 @@ def grouped(runs: Sequence[Planned]) -> list[list[Planned]]:
 
 
 def _start(sweep: Sweep, group: Sequence[Planned], *, results: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "engine.sweep", str(sweep.folder), str(results)]
+    command = [sys.executable, "-P", "-m", "engine.sweep", str(sweep.folder), str(results)]
     ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
     return subprocess.Popen(
         [*command, *(each.name for each in group)], pass_fds=[results], preexec_fn=ignore

@@ -2,15 +2,17 @@
 
 Parsing a program holds the GIL for milliseconds, and a step of the model would wait as long. So a
 completion is sent to another process, pickled together with the function that parses it, and the
-loop goes on. If CPython's parser dies on a text, that process dies and not the run: the text counts
-as no program, and a new process takes the place of the dead one.
+loop goes on. The function may be an operator's from outside this package, so the process finds
+modules wherever this one does. If CPython's parser dies on a text, that process dies and not the
+run: the text counts as no program, and a new process takes the place of the dead one.
 
 Making fills is syntax work too. It has processes of its own, which run only where nothing else
 wants their cores: a child's completion never waits behind a fill.
 
-``python -m engine.syntax.workers`` is such a process. Standard input brings sequences of functions
-without arguments, each sequence as a pickle; standard output takes, for each of them, the list of
-what they returned or raised.
+``python -m engine.syntax.workers PATH...`` is such a process. Standard input brings sequences of
+functions without arguments, each function as a pickle, and the sequence too; standard output takes,
+for each of them, the list of what they returned or raised, likewise. So one that can't be pickled,
+there or here, is one piece of work that fails, and no message that can't be read.
 
 Covers: sending work and taking results back. Does not cover what is parsed, or how: the operators
 say that (``engine.prompts``).
@@ -30,7 +32,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 from engine.core import ProcessUnfitError, UserError
 
@@ -80,8 +83,8 @@ class SyntaxWorkers(Executor):
                 can its arguments, and what it returns or raises.
 
         Returns:
-            What becomes of it; `WorkerDied` where it ends the process that does it, `UserError`
-            where no process can be started.
+            What becomes of it; `WorkerDied` where it ends the process that does it, `TypeError`
+            where something can't be pickled, `UserError` where no process can be started.
         """
         result: Future[T] = Future()
         with self._change:
@@ -134,7 +137,7 @@ class SyntaxWorkers(Executor):
             while todo:
                 works = todo[-1]
                 try:
-                    done = process.do([work for work, _ in works])
+                    done = process.do([_packed(work) for work, _ in works])
                 except WorkerDied as error:
                     self._ended(process)
                     if self._given_up:
@@ -195,7 +198,7 @@ class _Process:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-m", "engine.syntax.workers"],
+                [sys.executable, "-P", "-s", "-m", "engine.syntax.workers", *_paths()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 process_group=0,
@@ -206,8 +209,8 @@ class _Process:
         if idle:
             os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
-    def do(self, works: Sequence[Callable[[], Any]]) -> list[_Done]:
-        """Return what each piece of work returns, or raises.
+    def do(self, works: Sequence[bytes]) -> list[_Done]:
+        """Return what each piece of work, as `_packed`, returns or raises.
 
         Raises:
             WorkerDied: the process is dead.
@@ -217,10 +220,10 @@ class _Process:
         try:
             self._process.stdin.write(message)
             self._process.stdin.flush()
-            done: list[_Done] = pickle.load(self._process.stdout)
+            done: list[bytes] = pickle.load(self._process.stdout)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise WorkerDied("a process for syntax work died") from error
-        return done
+        return [_unpacked(each) for each in done]
 
     def kill(self) -> None:
         """Have it end at once."""
@@ -242,6 +245,7 @@ def main() -> None:
     # A run that is killed leaves nothing behind: a long piece of work does not look at its input.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     gc.set_threshold(_COLLECT_AFTER)
+    sys.path += [each for each in sys.argv[1:] if each not in sys.path]  # nothing of ours is hidden
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed by mistake is no message
     with contextlib.suppress(EOFError):
@@ -251,11 +255,47 @@ def main() -> None:
             target.flush()
 
 
-def _done(work: Callable[[], Any]) -> _Done:
+def _paths() -> list[str]:
+    """Return where this process finds modules."""
+    return [str(Path(each).absolute()) for each in sys.path]
+
+
+def _packed(work: Callable[[], Any]) -> bytes:
+    """Return work as a pickle; where it can't be one, work that says so."""
     try:
-        return work(), None
+        return pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # whatever the pickling of an operator's own things raises
+        function = getattr(getattr(work, "func", work), "__qualname__", "work")
+        said = f"{function} can't be handed to another process: {str(error)[:300]}"
+        return pickle.dumps(partial(_refuse, said), pickle.HIGHEST_PROTOCOL)
+
+
+def _refuse(said: str) -> NoReturn:
+    raise TypeError(said)
+
+
+def _done(work: bytes) -> bytes:
+    """Do a piece of work; return what comes of it as a pickle that can be read."""
+    failure: Exception
+    try:
+        return pickle.dumps((pickle.loads(work)(), None), pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # raised again where the result is awaited
-        return None, error
+        failure = error
+    try:
+        packed = pickle.dumps((None, failure), pickle.HIGHEST_PROTOCOL)
+        pickle.loads(packed)  # an error with arguments of its own may not be made again
+    except Exception:
+        said = f"{type(failure).__name__}: {failure}"
+        packed = pickle.dumps((None, TypeError(said)), pickle.HIGHEST_PROTOCOL)
+    return packed
+
+
+def _unpacked(done: bytes) -> _Done:
+    try:
+        found: _Done = pickle.loads(done)
+    except Exception as error:  # whatever the making of an operator's own things raises
+        return None, TypeError(f"what parsing returned can't be read: {error}")
+    return found
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ _WALL = 0x40000000  # of linux/wait.h: children of every kind
 # could take in a file that no header check sees.
 _REFUSED = re.compile(
     r"#\s*pragma\b(?!\s+GCC\s+(?:unroll|ivdep)\b).*"
-    r"|\b(?:__)?(?:optimize|target|target_clones)(?:__)?\s*\(\s*\".*"
+    r"|\b(?:__)?(?:optimize|target|target_clones)(?:__)?\s*\("
     r"|\b(?:asm|__asm|__asm__)\b.*"
 )
 _LINE_MARKER = re.compile(r'# \d+ "([^"]*)"')
@@ -138,9 +138,9 @@ def _check_source(compiler: str, source: Path) -> None:
     """Refuse a kernel that includes more than the system's headers, or sets compiler options."""
     command = [compiler, *FLAGS, "-E", str(source)]
     preprocessed = _run(command, "does not preprocess")
-    for line in _own_lines(preprocessed, source):
-        if found := _REFUSED.search(line):
-            raise NotScored("rejected", f"a kernel may not have {found[0].strip()[:80]}")
+    # All at once, since an attribute may go on in the next line.
+    if found := _REFUSED.search("\n".join(_own_lines(preprocessed, source))):
+        raise NotScored("rejected", f"a kernel may not have {' '.join(found[0].split())[:80]}")
     for path in _included(preprocessed):
         if path != source and not str(path).startswith(_SYSTEM):
             raise NotScored("rejected", f"a kernel may include the system's headers, not {path}")
@@ -217,10 +217,11 @@ class Process:
         Raises:
             NotScored: the process died, took too long, or the product is wrong.
         """
-        self._matrices[:] = a, b, np.full_like(a, np.nan)
         assert self._process.stdin is not None and self._process.stdout is not None
+        self._matrices[2] = np.nan
+        self._matrices[:2] = a, b
+        began = time.perf_counter()  # before its threads go on, which see the matrices
         os.kill(self._process.pid, signal.SIGCONT)
-        began = time.perf_counter()
         try:
             self._process.stdin.write(b"x")
         except BrokenPipeError:

@@ -30,18 +30,31 @@ def ideas(*drafts: Any) -> str:
     return json.dumps({"ideas": [*drafts]})
 
 
+def _with_words(text: str) -> str:
+    """Return an answer's JSON with words in place of each of its texts."""
+
+    def put(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: put(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [put(each) for each in value]
+        return "Words." if isinstance(value, str) else value
+
+    return json.dumps(put(json.loads(text, strict=False)))
+
+
 # What the grammars let through.
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_the_grammars_let_through_can_be_read(seed: int) -> None:
-    drafts = read_ideas(sentence(ideas_grammar(tokens=128), seed))
-    # Bytes that no text has are read as blanks, so a sentence of nothing else says nothing.
-    assert drafts is None or len(drafts) == 3
+    # Bytes that no text has are read as blanks, so a sentence of nothing else says nothing. Its
+    # shape can be read all the same, with words in place of the sentences.
+    text = sentence(ideas_grammar(tokens=128), seed)
+    assert read_ideas(_with_words(text)) is not None
     assert read_novelty(sentence(novelty_grammar(known=12), seed), known=12) is not None
     text = sentence(selection_grammar((1, 2, 14), tokens=128), seed)
-    selection = read_selection(text, numbers=(1, 2, 14))
-    assert selection is None or selection.number in (1, 2, 14)
+    assert read_selection(_with_words(text), numbers=(1, 2, 14)) is not None
 
 
 def test_answers_as_they_are_asked_for_fit_the_grammars() -> None:

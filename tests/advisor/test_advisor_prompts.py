@@ -10,7 +10,7 @@ from words import END, STABLE, Words
 
 from engine.advisor import AdvisedOperator, advised
 from engine.advisor.answers import Draft, Judgement, Selection
-from engine.core import Candidate, Idea, Novelty, Prompt, Proposal, UserError
+from engine.core import Candidate, Generation, Idea, Novelty, Prompt, Proposal, UserError
 from engine.prompts import make_operators
 from engine.store import Experiment, Outcome, TriedIdea
 
@@ -135,6 +135,28 @@ def test_the_implementer_is_asked_as_its_operator_asks() -> None:
         assert prompt.grammar is not None and prompt.max_tokens == 256
     last = all_prompts(operator_of())[3]
     assert (last.grammar, last.max_tokens) == (None, 300)
+
+
+@pytest.mark.parametrize("implementer", ["model", "endpoint"])
+def test_an_endpoint_answers_without_the_thought_that_the_models_own_answers_begin_with(
+    implementer: str,
+) -> None:
+    operator = operator_of()
+    service = replace(operator.settings.endpoint, url="http://127.0.0.1/v1", model="m")
+    operator.settings = replace(operator.settings, implementer=implementer, endpoint=service)
+    prompt = all_prompts(operator)[0]
+    thinking = replace(prompt, blocks=(*prompt.blocks, replace(prompt.blocks[-1], text="<think>")))
+    answer = Generation(
+        index=0,
+        text="```python\ndef f(x):\n    return 3\n```",
+        token_ids=(),
+        finish_reason="stop",
+        prompt_tokens=0,
+        cached_prompt_tokens=0,
+        llm_seconds=0.0,
+    )
+    (found,) = operator.parsing(parent=PARENT, prompt=thinking, generation=answer)()
+    assert (found.program is not None) == (implementer == "endpoint")
 
 
 def test_an_endpoint_gets_the_same_words_as_messages() -> None:

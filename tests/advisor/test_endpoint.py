@@ -98,6 +98,7 @@ def test_another_status_than_200_is_told_in_a_line(status: int) -> None:
         b'{"choices": [{"message": null}]}',
         b'{"choices": [{"message": {"content": null}}]}',
         b'{"choices": [{"message": {"content": 3}}]}',
+        b'{"choices": [{"message": {"content": "x = 1"}, "finish_reason": "error"}]}',
         b"[" * 100_000,
     ],
 )
@@ -106,8 +107,9 @@ def test_a_reply_that_is_none_is_told_in_a_line(body: bytes) -> None:
     assert isinstance(said, str) and said.startswith("ValueError: the reply ")
 
 
-def test_an_odd_reply_that_has_a_text_is_taken() -> None:
-    choice = {"message": {"content": "a \ud800 b"}, "finish_reason": 3}
+@pytest.mark.parametrize("reason", [3, "\ud800", "content_filter"])
+def test_an_odd_reply_that_has_a_text_is_taken(reason: object) -> None:
+    choice = {"message": {"content": "a \ud800 b"}, "finish_reason": reason}
     usage = {"prompt_tokens": "many", "completion_tokens": -1}
     reply = answered(json.dumps({"choices": [choice], "usage": usage}).encode())
     assert isinstance(reply, Reply)

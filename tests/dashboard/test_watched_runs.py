@@ -139,6 +139,23 @@ def test_what_cannot_be_read_is_told_in_its_row(tmp_path: Path) -> None:
     assert found["fine"].facts()["candidates"] == 5
 
 
+def test_a_run_whose_problem_was_away_is_read_once_that_is_back(tmp_path: Path) -> None:
+    problem, away = tmp_path / "problem", tmp_path / "away"
+    shutil.copytree(shipped()["signal"], problem)
+    run = WatchedRun("a", hand_folder(tmp_path / "a", f"problem.path={problem}"))
+    problem.rename(away)
+    run.refresh(deadline=FAR)
+    assert run.state == "unreadable"
+    away.rename(problem)  # which leaves the log as it was
+
+    def is_read() -> bool:  # not at once, for it rests
+        run.refresh(deadline=FAR)
+        return not run.error
+
+    wait(is_read)
+    assert run.facts()["candidates"] == 5
+
+
 def test_a_log_that_breaks_meanwhile_is_told_too(tmp_path: Path) -> None:
     folder = hand_folder(tmp_path / "a")
     run = WatchedRun("a", folder)

@@ -419,6 +419,45 @@ def test_a_program_is_compiled_and_run(tmp_path: Path) -> None:
     assert found.score == 42.0, found
 
 
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare")
+def test_without_namespaces_of_its_own_a_box_writes_in_its_lanes_folder(tmp_path: Path) -> None:
+    script = f"""
+    import sys
+    sys.path[:0] = {[str(each) for each in Path(__file__).parents[:2]]!r}
+    from pathlib import Path
+    from judges import problem_of
+    from verdicts import evaluate
+    from engine.evaluation import open_pool
+    problem = problem_of(Path({str(tmp_path)!r}), {JUDGE!r}, seconds=60.0)
+    text = "import json, os; tmp = os.environ['TMPDIR']; files = os.listdir(tmp);" + (
+        "open(tmp + '/left', 'w'); print(json.dumps("
+        "{{'score': 1.0, 'artifacts': {{'tmp': tmp, 'files': ' '.join(files)}}}}))"
+    )
+    with open_pool(problem=problem, workers=1) as pool:
+        pool.check_walls(strict=False)
+        for _ in range(2):
+            found = evaluate(pool, text)
+            print(found.artifacts.get("tmp"), found.artifacts.get("files"), found.message)
+    """
+    forbid = 'echo 0 > /proc/sys/user/max_pid_namespaces && exec "$@"'
+    done = subprocess.run(
+        [
+            *("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh"),
+            *(sys.executable, "-c", textwrap.dedent(script)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if "max_pid_namespaces" in done.stderr or done.stderr.startswith("unshare: "):
+        pytest.skip(f"no namespace of one's own to try it in: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        scratch, files, *said = line.split()
+        assert "brood-workers-" in scratch and (files, said) == ("program", [])
+    assert len(done.stdout.splitlines()) == 2
+
+
 def test_nothing_is_left_when_the_engine_is_killed(tmp_path: Path, boxed: Problem) -> None:
     script = f"""
     import os, sys

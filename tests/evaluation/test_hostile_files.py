@@ -121,6 +121,15 @@ def test_readable_paths_hide_this_project(tmp_path: Path) -> None:
         assert not any(folder.is_relative_to(path) for folder in folders)
 
 
+def test_readable_paths_hide_a_problem_that_lies_in_a_library() -> None:
+    import numpy
+
+    library = Path(numpy.__file__).resolve().parent
+    found = [Path(each) for each in readable_paths(hidden=[str(library / "lib")])]
+    assert not any((library / "lib").is_relative_to(each) for each in found)
+    assert any((library / "linalg").is_relative_to(each) for each in found)
+
+
 def test_a_folder_is_covered_without_what_it_hides(tmp_path: Path) -> None:
     for name in ("a/hidden/x", "a/b", "c/d"):
         (tmp_path / name).mkdir(parents=True)

@@ -89,6 +89,18 @@ def test_a_better_order_of_the_loops_has_a_better_score(judge: Judged, source: s
         ),
         ("<algorithm>", '<algorithm>\n_Pragma("GCC target(\\"avx512f\\")")', Failure.REJECTED, ""),
         ("<algorithm>", '<algorithm>\n__attribute__((optimize("O0"))) int f();', None, "optimize("),
+        (
+            "<algorithm>",
+            '<algorithm>\n__attribute__((optimize(\n"Ofast"))) int f();',
+            Failure.REJECTED,
+            "optimize(",
+        ),
+        (
+            "<algorithm>",
+            '<algorithm>\n__attribute__((target\n(R"(avx512f)"))) int f();',
+            Failure.REJECTED,
+            "target",
+        ),
         ("<algorithm>", '<algorithm>\nasm(".incbin \\"/etc/passwd\\"");', Failure.REJECTED, "asm"),
     ],
 )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from hand_log import hand_run
 from scripted import (
     Death,
     ScriptModel,
@@ -236,6 +237,17 @@ def test_a_run_ends_at_its_budget_of_tokens_with_its_chains() -> None:
     history = history_of(events)
     assert history.generated_tokens >= 900
     assert not [call for call in history.calls.values() if history.missing(call)]
+
+
+def test_a_program_that_was_written_without_guidance_is_not_the_initial_ones() -> None:
+    known = hand_run().history.guidance  # an infill on island 0 and a diff on island 1
+    scores = [[each.score for each in known.as_of(1000, island=island)] for island in (0, 1)]
+    assert scores == [[None], [0.9]]
+
+
+def test_guidance_that_no_operator_shows_is_refused() -> None:
+    with pytest.raises(UserError, match=r"guidance\.enabled is True; it must be false where no"):
+        config.resolve(["guidance.enabled=true"])
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,41 @@ def test_after_an_error_the_engine_has_its_adapters_again(
     assert faults.failed == 1
 
 
+@pytest.mark.slow
+def test_an_engine_that_fails_on_a_new_version_is_loaded_again_with_it(
+    learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner.model.forget()
+    before = learner.ask(1, sampling(7))
+    steady, own, failed = SteadyModel(learner.model), learner.model.adopt, []
+
+    def adopt(version: int, folder: Path) -> None:
+        if not failed:
+            failed.append(version)
+            raise torch.AcceleratorError("CUDA error: an illegal memory access")
+        own(version, folder)
+
+    monkeypatch.setattr(learner.model, "adopt", adopt)
+    steady.adopt(1, learner.folders[1])
+    call = steady.fanout(token_ids=learner.prompt, sampling=[sampling(7)], adapter=1)
+    while call.indices:
+        steady.step()
+    same(call.take(), before)
+    assert failed == [1]
+    own(2, learner.folders[2])  # as the other tests have it
+
+
+def test_an_error_of_the_device_is_no_damage_of_the_file(
+    learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access")
+
+    monkeypatch.setattr("engine.inference.adapters.safe_open", fail)
+    with pytest.raises(torch.AcceleratorError):
+        learner.model.adopt(94, learner.folders[1])
+
+
 def test_what_is_no_adapter_of_this_engine_is_refused(learner: Learner, tmp_path: Path) -> None:
     model, (other,) = learner.model, {*ADAPTERS} - {learner.kind}
     with pytest.raises(ValueError, match=r"nowhere can't be loaded"):

@@ -13,6 +13,7 @@ from engine.inference import find_weights, why_no_instructions
 
 LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 8}
 TEMPLATE = {"chat_template": "{{ messages }}"}
+INT4 = {"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 4}}}}
 
 
 def model(folder: Path, *, gigabytes: float, tokenizer: dict[str, Any], **more: Any) -> Path:
@@ -31,6 +32,10 @@ def model(folder: Path, *, gigabytes: float, tokenizer: dict[str, Any], **more: 
         (5.8, {}, "is small (2.9 billion parameters, below 3)"),
         (5.8, {"quantization_config": {"quant_method": "fp8"}}, None),
         (1.6, {"quantization_config": {"quant_method": "awq"}}, None),
+        (1.6, {"quantization_config": {"quant_method": "another"}}, None),
+        (1.6, {"quantization_config": INT4}, None),
+        (1.4, {"quantization_config": INT4}, "is small (2.8 billion parameters, below 3)"),
+        (3.5, {"quantization_config": {"quant_method": "bitsandbytes"}}, None),
         (8.0, {"dtype": "float32"}, "is small (2 billion parameters, below 3)"),
         (8.0, {"torch_dtype": "bfloat16"}, None),
     ],

@@ -83,6 +83,11 @@ def test_what_a_compaction_moved_is_put_down_to_it_in_that_call_alone() -> None:
 
 def test_a_session_that_begins_after_compactions_is_cold() -> None:
     assert missed((TASK, FIRST, ASK), compactions=(5,)) == {Miss.COLD: 12, Miss.ALIGNMENT: 1}
+    # What another island asked before was moved by no compaction of this one's.
+    ledger = MissLedger(block_size=BLOCK)
+    ledger.end(ledger.begin(prompt(TASK, FIRST, SECOND, ASK), island=0, compactions=5))
+    second = ledger.begin(prompt(TASK, SECOND, FIRST, ASK), island=1, compactions=3)
+    assert second.of_child(4) == {Miss.ALIGNMENT: 2 + 4, Miss.MOVED: 10}
 
 
 def test_text_that_was_asked_for_behind_the_same_start_was_evicted() -> None:

@@ -262,6 +262,31 @@ def evaluate(path):
     assert verdict(tmp_path, evaluator, PROGRAM)["score"] == 16
 
 
+def test_what_comes_late_to_a_process_that_was_ended_is_no_other_ones_answer(
+    tmp_path: Path,
+) -> None:
+    evaluator = """
+import multiprocessing
+
+def evaluate(path):
+    program = load(path)
+    context = multiprocessing.get_context("fork")
+
+    def asked(value, seconds):
+        here, there = context.Pipe(duplex=False)
+        other = context.Process(target=lambda: there.send(program.after(value)))
+        other.start()
+        found = here.recv() if here.poll(seconds) else 0
+        other.kill()
+        other.join()
+        return found
+
+    return {"combined_score": asked(100, 0.3) + asked(7, 30)}
+"""
+    program = "import time\ndef after(x):\n    time.sleep(1 if x == 100 else 0)\n    return x\n"
+    assert verdict(tmp_path, evaluator, program)["score"] == 7
+
+
 def test_an_alarm_ends_a_call(tmp_path: Path) -> None:
     evaluator = """
 import signal

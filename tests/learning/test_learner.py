@@ -418,9 +418,14 @@ def test_figures_that_are_not_finite_can_be_recorded(tmp_path: Path) -> None:
     assert decode(update.KIND, encode(update)) == update
 
 
-def test_a_step_is_told_which_checkpoints_are_there(tmp_path: Path) -> None:
+def test_a_step_is_told_to_which_versions_it_may_go_back(tmp_path: Path) -> None:
     bench = Bench(tmp_path, groups=1)
     for number in range(1, 9):
         bench.learn(number)
-    assert bench.trainer.jobs[0].kept == set()
-    assert bench.trainer.jobs[-1].kept == {2, 3, 4, 5, 6, 7}
+    assert bench.trainer.jobs[0].kept == {0}
+    assert bench.trainer.jobs[-1].kept == {0, 2, 3, 4, 5, 6, 7}
+    bench.learn(9, replace(STEP, rolled_back="entropy fell", version=5))
+    bench.learn(10)
+    bench.learn(11)
+    # What the trainer forgets at a collapse, one that is restored has again: 2, 3 and 4.
+    assert [job.kept for job in bench.trainer.jobs[-2:]] == [{5}, {5, 10}]

@@ -12,7 +12,7 @@ from engine import config
 from engine.core import UserError
 from engine.inference import find_weights
 from engine.learning.network import Network, Prepared
-from engine.learning.packing import Tokens, pack, split
+from engine.learning.packing import Tokens, pack, split, split_padded
 from engine.settings import LearningSettings
 
 Settings = Callable[..., LearningSettings]
@@ -164,18 +164,25 @@ def test_what_is_kept_of_a_pack_grows_with_its_tokens_and_not_with_their_square(
 
 
 def test_packs_are_bounded_and_keep_siblings_together() -> None:
-    parts = list(split(SEQUENCES, most_tokens=45, shares=True))
+    parts = list(split(SEQUENCES, most_tokens=45))
     assert sorted(index for part in parts for index in part) == list(range(len(SEQUENCES)))
     assert any({0, 1, 2} <= set(part) for part in parts)
     assert len(parts) > 1
-    alone = list(split(SEQUENCES, most_tokens=1, shares=False))
-    assert [len(part) for part in alone] == [1] * len(SEQUENCES)
+
+
+def test_what_is_not_packed_counts_as_padded() -> None:
+    lengths = [5100, 1250, 1250, 1250, 40, 8000]
+    sequences = [(tokens(length - 3, seed=length), (1, 2, 3)) for length in lengths]
+    parts = list(split_padded(sequences, most_tokens=6000))
+    assert parts == [(4, 1, 2, 3), (0,), (5,)]
+    assert [len(part) for part in split_padded(SEQUENCES, most_tokens=1)] == [1] * len(SEQUENCES)
+    assert list(split_padded([], most_tokens=1)) == []
 
 
 def test_siblings_for_which_a_pack_has_no_room_are_split() -> None:
     many = [(PARENT, tokens(5 + index % 3, seed=index)) for index in range(64)]
     many[9] = (PARENT, tokens(90, seed=9))
-    parts = list(split(many, most_tokens=80, shares=True))
+    parts = list(split(many, most_tokens=80))
     assert [index for part in parts for index in part] == list(range(64))
     assert (9,) in parts
     counts = [len(PARENT) + sum(len(many[index][1]) for index in part) for part in parts]

@@ -77,12 +77,22 @@ def test_a_run_gives_no_more_than_its_share(make_run: MakeRun, tmp_path: Path) -
     ]
 
 
+def test_a_runs_share_is_without_what_another_run_gives(make_run: MakeRun, tmp_path: Path) -> None:
+    one = make_run("one", {"0.0": 0.9, "0.1": 0.8, "0.2": 0.7})
+    two = make_run("two", {"0.0": 0.9, "0.1": 0.8, "1.0": 0.6, "1.1": 0.55})  # begins as the first
+    export([one, two], to=tmp_path / "pool", top=4, each=2)
+    assert [each["candidate"] for each in index(tmp_path / "pool")["programs"]] == [
+        *("0.0", "0.1"),
+        *("1.0", "1.1"),
+    ]
+
+
 def test_of_programs_that_score_the_same_one_is_enough(make_run: MakeRun, tmp_path: Path) -> None:
     one = make_run("one", {"0.0": 0.9, "0.1": 0.9, "0.2": 0.7})
     two = make_run("two", {"1.0": 0.9, "1.1": 0.7, "1.2": 0.6})
     export([one, two], to=tmp_path / "pool", top=9, each=2, distinct=True)
     found = [(each["score"], each["candidate"]) for each in index(tmp_path / "pool")["programs"]]
-    assert found == [(0.9, "0.0"), (0.7, "0.2")]  # of the second run's two there are the same
+    assert found == [(0.9, "0.0"), (0.7, "0.2"), (0.6, "1.2"), (0.5, INITIAL)]
     export([one, two], to=tmp_path / "more", top=9, distinct=True)
     assert [each["score"] for each in index(tmp_path / "more")["programs"]] == [0.9, 0.7, 0.6, 0.5]
 

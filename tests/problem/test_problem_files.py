@@ -117,6 +117,18 @@ def test_a_command_is_a_judge(judged: Path) -> None:
     assert problem.entry_point == ""
 
 
+def test_whatever_a_command_may_read_counts_in_the_fingerprint(judged: Path) -> None:
+    (judged / "judge" / "parts").mkdir(parents=True)
+    (judged / "judge" / "parts" / "score.py").write_text("WEIGHT = 1\n")
+    before = load_problem(judged).fingerprint
+    for name in ("cheats", "pool", "judge/__pycache__"):  # of which nothing is the judge's
+        (judged / name).mkdir()
+        (judged / name / "other.txt").write_text("")
+    assert load_problem(judged).fingerprint == before
+    (judged / "judge" / "parts" / "score.py").write_text("WEIGHT = 2\n")
+    assert load_problem(judged).fingerprint != before
+
+
 def test_python_is_the_interpreter_that_runs_this(judged: Path) -> None:
     (judged / "problem.yaml").write_text(COMMAND.replace("./evaluate", "python"))
     judge = load_problem(judged).judge

@@ -366,6 +366,7 @@ def block(search: str, replace: str) -> str:
             PROGRAM.replace("import math\n", "'''\nTitle\n=====\n'''\n"),
         ),
         ("```\n" + block("import math\n", "") + "```", PROGRAM.removeprefix("import math\n")),
+        ("<<<<<<< SEARCH\n=====\n" * 3000 + block("import math\n", ""), None),
         (
             block("import math\n", "") + "<<<<<<< SEARCH\n    return y\n=======\n    ret",
             PROGRAM.removeprefix("import math\n"),
@@ -377,8 +378,19 @@ def block(search: str, replace: str) -> str:
         ),
     ],
 )
-def test_blocks_are_applied_in_order(text: str, changed: str) -> None:
+def test_blocks_are_applied_in_order(text: str, changed: str | None) -> None:
     assert apply_blocks(PROGRAM, text) == changed
+
+
+def test_a_rule_in_the_program_divides_no_block() -> None:
+    program = '"""Title\n=====\nMore\n======\n"""\n\nx = 1\n'
+    titled = block('"""Title\n=====\nMore\n======\n', '"""Other\n=====\n')
+    assert apply_blocks(program, titled) == '"""Other\n=====\n"""\n\nx = 1\n'
+    both = block("=====\n", "-----\n") + block("x = 1\n", "x = 2\n")
+    assert apply_blocks(program, both) == program.replace("\n=====\n", "\n-----\n").replace(
+        "1", "2"
+    )
+    assert apply_blocks(PROGRAM, "<<<<<<< SEARCH\n" + "=====\n" * 3000 + ">>>>>>> REPLACE") is None
 
 
 @pytest.mark.parametrize(("ending", "opening"), [("<a><think>\n", ""), ("<a>", "<think>\n")])

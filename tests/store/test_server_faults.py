@@ -183,7 +183,10 @@ def test_a_writer_that_may_no_longer_write_ends_with_one_line(
         ("mysql://a@b/c", "it must be like postgresql://"),
         ("postgresql://a@b", "it must be like postgresql://"),
         ("nonsense", "it must be like postgresql://"),
+        ("postgresql://a@b:54x/c", "it must be like postgresql://"),
+        ("postgresql://a@::1/c", "it must be like postgresql://"),
         ("postgresql://a:secret@b/c", "PGPASSFILE"),
+        ("postgresql://a@b/c?password=secret", "PGPASSFILE"),
         ("postgresql://a@127.0.0.1:1/c", "can't be asked"),
     ],
 )

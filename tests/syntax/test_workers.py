@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 from processes import lives
@@ -43,6 +45,42 @@ def test_what_a_function_raises_is_raised_where_the_result_is_awaited(
     with pytest.raises(ValueError, match="'one'"):
         failed.result()
     assert fine.result() == 1
+
+
+class Odd(Exception):
+    """An error that can be pickled and not made again."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+def raise_odd() -> None:
+    raise Odd("one", "two")
+
+
+def test_what_cannot_cross_is_told_and_the_rest_is_done(workers: SyntaxWorkers) -> None:
+    strangers = [
+        workers.submit(lambda: None),
+        workers.submit(compile, "x = 1", "", "exec"),  # what it returns can't be pickled
+        workers.submit(raise_odd),
+    ]
+    after = [workers.submit(int, str(number)) for number in range(40)]
+    words = ["can't be handed to another process: ", "pickle", "one and two"]
+    for each, said in zip(strangers, words, strict=True):
+        with pytest.raises(TypeError, match=said):
+            each.result(60)
+    assert [each.result(60) for each in after] == list(range(40))
+
+
+def test_modules_are_found_where_this_process_finds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_the_user.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "pickle.py").write_text("raise RuntimeError('it hides a module')\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    with SyntaxWorkers(count=1, cores=CORES) as workers:
+        double = importlib.import_module("of_the_user").double
+        assert workers.submit(double, 21).result(60) == 42
 
 
 def test_what_is_printed_is_no_result(workers: SyntaxWorkers) -> None:

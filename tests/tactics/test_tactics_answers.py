@@ -168,6 +168,12 @@ def test_tactics_needs_an_operator_that_asks_in_words(arguments: list[str]) -> N
         config.resolve([*arguments, "tactics.when=periodic"])
 
 
+def test_guesses_and_tactics_do_not_go_together() -> None:
+    arguments = ["method=shinka", "pipeline.speculate=true", "islands.count=1"]
+    with pytest.raises(UserError, match=r"pipeline\.speculate is True; it must be false with tac"):
+        config.resolve(arguments)
+
+
 def test_the_methods_that_have_it() -> None:
     ada = config.resolve(["method=adaevolve"]).tactics
     shinka = config.resolve(["method=shinka"]).tactics

@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.core import JUDGED, Direction, Judge, JudgeKind, Limits, Problem, UserError
 from engine.core.bundle import MAIN, bundle_of
+from engine.core.problem import MOST_SECONDS
 from engine.judge.contracts import SHIMS
 from engine.judge.setup import Setup
 from engine.problem.declaration import read
@@ -27,9 +28,8 @@ SECONDS = 300.0
 """The time limit of a folder that names none: OpenEvolve's."""
 MEMORY_MB = 4096.0
 """The memory limit of a folder that names none."""
-MOST_SECONDS = 7 * 24 * 3600.0
 MOST_MEMORY_MB = 1e9
-"""Below these lie the limits that a folder may name."""
+"""Below it lies the limit of memory that a folder may name."""
 METRIC = "combined_score"
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, for a configuration that names none."""

@@ -5,9 +5,11 @@ run did not make: which operator of the model, or which maker of fills, made it,
 and at what cost. A fill cost its evaluation. *Within calls*: what each call would have brought with
 only its first children (``top_m``).
 
-An answer that lists several programs is paid for once, by all of them. Each of its programs counts
-the whole cost, since no part of the answer would have brought that program alone, and names the
-child with which the answer is recorded (``answer_of``).
+What the model was asked before a child, by an advisor or to rewrite the guidance, is of that
+child's cost; tactics, which any later call may show, are of nobody's. An answer that lists several
+programs is paid for once, by all of them. Each of its programs counts the whole cost, since no part
+of the answer would have brought that program alone, and names the child with which the answer is
+recorded (``answer_of``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +51,8 @@ def replay(runs: Sequence[RunRecord], *, top: int) -> dict[str, Table]:
             title="Their lineages",
             rows=lineages,
             note="operator: of the model, or what made a fill; tokens, model s, money: of the "
-            "whole answer, which all programs that it lists share.",
+            "whole answer, which all programs that it lists share, and of what an advisor or a "
+            "rewriter of guidance was asked before it; without tactics.",
         ),
         "within_calls": top_m(runs),
     }
@@ -91,7 +94,14 @@ def _answer_of(trial: Trial, by_id: Mapping[str, Trial]) -> Child:
 
 def _step(run: RunRecord, trial: Trial, answer: Child) -> Row:
     child, call = trial.child, trial.call
-    tokens = {each: getattr(answer, each) for each in _TOKENS}
+    before = run.history.asked_before(answer.id)
+    tokens = {
+        "generated_tokens": answer.generated_tokens + sum(len(each.answer_ids) for each in before),
+        **{
+            name: sum(getattr(each, name) for each in (answer, *before))
+            for name in ("prompt_tokens", "cached_prompt_tokens")
+        },
+    }
     return {
         "candidate": child.id,
         "parent": child.parent,
@@ -103,7 +113,7 @@ def _step(run: RunRecord, trial: Trial, answer: Child) -> Row:
         "gain": trial.gain,
         "answer_of": answer.id,
         **tokens,
-        "model_s": answer.llm_seconds,
+        "model_s": sum(each.llm_seconds for each in (answer, *before)),
         "evaluation_s": run.history.verdicts[child.id].evaluation.seconds,
         "money": cost(run.settings.budget.prices, **tokens),
     }

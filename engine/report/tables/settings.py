@@ -9,8 +9,9 @@ from typing import Any
 from engine.report.analysis import RunRecord
 from engine.report.analysis.figures import Table
 
-_OWN = ("seed", "name", "runs")
-"""Settings that tell a run from its repetitions."""
+_OWN = ("seed", "name", "runs", "problem")
+"""Settings that tell a run from its repetitions. The problem of runs that are reported together is
+the same, wherever its folder lies: a run of one that was made in Python has its own copy."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

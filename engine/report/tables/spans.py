@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.core import Child, Consultation, Miss
+from engine.core import Child, Consultation, Guidance, Miss
 from engine.report.analysis import RunRecord
 from engine.report.analysis.figures import Table
 from engine.report.analysis.runs import Trial
@@ -55,7 +55,8 @@ def prompts(runs: Sequence[RunRecord]) -> Table:
     return Table(
         title="Prompt tokens",
         rows=[row for run in runs for row in prompts_of(run)],
-        note="Those of an advisor's questions count with the child that they are about.",
+        note="What an advisor was asked, or a rewriter of guidance, counts with the child that "
+        "follows; questions for tactics, after which no child follows, are left out.",
     )
 
 
@@ -85,10 +86,11 @@ def prompts_of(run: RunRecord) -> list[Row]:
 
 
 def _asked(run: RunRecord, child: Child) -> Iterator[tuple[int, int, Counter[Miss]]]:
-    """Yield the tokens of a child's prompt, and of those of an advisor that was asked before it."""
-    advice = run.history.advice.get(child.id)
-    consulted = () if advice is None else advice.consultations
-    asked: tuple[Child | Consultation, ...] = (child, *consulted)
+    """Yield the tokens of a child's prompt, and of what the model was asked before it."""
+    asked: tuple[Child | Consultation | Guidance, ...] = (
+        child,
+        *run.history.asked_before(child.id),
+    )
     for each in asked:
         yield each.prompt_tokens, each.cached_prompt_tokens, Counter(each.missed)
 

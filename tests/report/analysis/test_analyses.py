@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_log import changed, hand_run, recorded, with_others
+from hand_log import changed, hand_run, recorded, with_others, with_questions
 
 from engine.core import INITIAL, Direction, Evaluation, Feature
 from engine.report.analysis import ANALYSES, RunRecord
@@ -115,6 +115,17 @@ def test_replay_tells_who_made_the_best_from_whom_and_at_what_cost(run: RunRecor
     assert (second["K"], second["temperature"], second["island"]) == (3, 0.75, 1)
     assert second["gain"] == pytest.approx(0.15)
     assert second["money"] == pytest.approx(150e-6)
+
+
+def test_a_step_cost_what_the_model_was_asked_before_it_too() -> None:
+    figures = found("replay", hand_run(events=with_questions()), top=2)
+    first = figures["lineages"][0]
+    assert first["candidate"] == "0.0"
+    costs = ("generated_tokens", "prompt_tokens", "cached_prompt_tokens", "model_s")
+    assert [first[each] for each in costs] == [7 + 3 + 4, 100 + 40 + 60, 80 + 10 + 20, 1.0]
+    # 90 computed prompt tokens for 2, 110 cached ones for 0.5, and 14 tokens for 10 millionths.
+    assert first["money"] == pytest.approx(375e-6)
+    assert figures["programs"][0]["generated_tokens"] == 14 + 7
 
 
 def test_a_program_of_a_list_cost_what_its_answer_did() -> None:

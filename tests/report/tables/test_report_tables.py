@@ -13,9 +13,10 @@ from hand_log import (
     recorded,
     settings_of,
     with_others,
+    with_questions,
 )
 
-from engine.core import INITIAL, Advice, Feature, Idea, Novelty
+from engine.core import INITIAL, Advice, Feature, Idea, Miss, Novelty
 from engine.report.tables import TABLES, grouped_runs
 from engine.store import Call, Child, Recorded
 
@@ -75,6 +76,15 @@ def test_spans_hold_all_children_and_all_tokens() -> None:
     prompts = rows("prompts")
     assert sum(int(str(row["prompt_tokens"])) for row in prompts) == 600
     assert {row["hit_rate"] for row in prompts} == {0.8}
+
+
+def test_spans_hold_what_the_model_was_asked_before_a_child() -> None:
+    run = hand_run(events=with_questions())
+    first, *others = TABLES["prompts"]([run]).rows
+    assert (first["prompt_tokens"], first["cached_prompt_tokens"]) == (200, 110)
+    assert first[Miss.COLD] == 70
+    assert {row["prompt_tokens"] for row in others} == {100}
+    assert sum(row["prompt_tokens"] for row in (first, *others)) == run.history.prompt_tokens
 
 
 def test_what_an_advisor_was_asked_counts_with_the_child() -> None:
