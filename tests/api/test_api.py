@@ -180,7 +180,7 @@ def test_the_command_line_says_where_such_a_run_goes_on(tmp_path: Path) -> None:
         ({"initial_program": "x = 1\n"}, "name entry_point"),
         ({"initial_program": "def f(:\n"}, "does not parse"),
         ({"cases": list}, "at least one"),
-        ({"seconds": 0}, "seconds must be above 0"),
+        ({"seconds": 0}, "seconds is 0; it must be above 0"),
         ({"direction": "up"}, "up"),
     ],
 )
