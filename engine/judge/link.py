@@ -99,6 +99,7 @@ class Link:
         self._lock = threading.RLock()
         self._guard = guard
         self._numbers = itertools.count(1)
+        self._process = os.getpid()
         self._own: dict[int, object] = {}
         self._tokens: dict[int, int] = {}  # by id() of the objects in `_own`
         self._exporting: set[int] = set()
@@ -167,9 +168,11 @@ class Link:
         return self._read[number, name]
 
     def _ask(self, operation: str, values: tuple[object, ...]) -> Any:
-        # A process that was forked counts on from the same number, and may get what comes late to
-        # one that was killed.
-        number = os.getpid() << 32 | next(self._numbers)
+        number = next(self._numbers)
+        if os.getpid() != self._process:
+            # All that were forked count on from the same number, and one may get what comes late
+            # to another that was killed.
+            number |= os.getpid() << 32
         self._send("ask", number, list(values), operation)
         while True:
             kind, answered, body, blobs = self._receive()

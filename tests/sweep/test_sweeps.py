@@ -154,13 +154,13 @@ def test_a_run_that_lost_its_model_and_then_dies_otherwise_is_left(
     python.write_text(
         f'#!/bin/sh\necho "$@" >> {begun}\n'
         f"case $(wc -l < {begun}) in 1) exit 75;; 2) exit 1;; esac\n"
-        'echo 0 > "/proc/self/fd/$4"\n'  # $4 is where the runs' exit codes go
+        'echo 0 > "/proc/self/fd/$5"\n'  # $5 is where the runs' exit codes go
     )
     python.chmod(0o755)
     sweep = plan(arguments(tmp_path, "seed=0,1")[1:])
     monkeypatch.setattr(sys, "executable", str(python))
     assert run_all(sweep) == 1
-    assert [line.split()[4:] for line in begun.read_text().splitlines()] == [
+    assert [line.split()[5:] for line in begun.read_text().splitlines()] == [
         ["seed=0", "seed=1"],
         ["seed=0", "seed=1"],
         ["seed=1"],
