@@ -20,7 +20,7 @@ def as_now(values: Values, *, now: Values) -> Values:
         now: of a run of this version, for the keys that there were none of. Nothing in it is
             switched on that is newer than those values.
     """
-    return _with_keys(_renamed(values), now)
+    return _with_keys(_combined(_renamed(values)), now)
 
 
 def _with_keys(values: Values, now: Values) -> Values:
@@ -36,7 +36,7 @@ def _with_keys(values: Values, now: Values) -> Values:
 
 
 def _renamed(values: Values) -> Values:
-    """Return the values with today's names, and without what can't be combined any more."""
+    """Return the values with today's names for what had others up to schema 6."""
     renamed = {
         name: dict(each) if isinstance(each, dict) else each for name, each in values.items()
     }
@@ -52,14 +52,20 @@ def _renamed(values: Values) -> Values:
         search["parent"] = _parent(search.get("parent", {}))
     if isinstance(pipeline.get("speculate"), str):
         pipeline["speculate"] = pipeline["speculate"] != "false"
-    tactics, guidance = renamed.get("tactics", {}), renamed.get("guidance", {})
-    if tactics.get("when", "none") != "none":
-        pipeline["speculate"] = False
-    if guidance.get("enabled") and not any(map(search.get("operators", {}).get, GUIDED)):
-        guidance["enabled"] = False  # it stood in no prompt
     if islands.get("choice") == "ucb":
         islands["schedule"] = {"policy": "adaevolve"}
     return renamed
+
+
+def _combined(values: Values) -> Values:
+    """Return the values without what can't be combined any more, which changes them."""
+    tactics, guidance = values.get("tactics", {}), values.get("guidance", {})
+    if tactics.get("when", "none") != "none":
+        values["pipeline"]["speculate"] = False
+    operators = values.get("search", {}).get("operators", {})
+    if guidance.get("enabled") and not any(map(operators.get, GUIDED)):
+        guidance["enabled"] = False  # it stood in no prompt
+    return values
 
 
 _OF_PARENT: Mapping[str, tuple[str, ...]] = {

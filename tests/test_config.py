@@ -306,6 +306,26 @@ def test_paths_as_people_type_them(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert config.resolve([]).model.cache_dir == "/elsewhere/brood"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "key", "switch"),
+    [
+        (["method=shinka", "islands.count=1"], "pipeline", "speculate"),
+        ([], "guidance", "enabled"),
+    ],
+)
+def test_a_recorded_run_of_what_no_longer_goes_together_is_read_without_it(
+    tmp_path: Path, arguments: list[str], key: str, switch: str
+) -> None:
+    config.save(config.resolve(arguments), tmp_path / "config.yaml")
+    values = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    values[key][switch] = True
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
+    (tmp_path / "run.db").touch()
+    with pytest.raises(UserError, match=f"{key}.{switch} is True"):
+        config.load(tmp_path / "config.yaml")
+    assert not getattr(getattr(config.load_recorded(tmp_path), key), switch)
+
+
 def test_a_sweep_is_every_combination_in_order() -> None:
     jobs = config.expand(["search.k=1,2", "seed=range(0,2)", "problem=signal", "name=x y"])
     assert len(jobs) == 4

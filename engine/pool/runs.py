@@ -43,15 +43,9 @@ class RecordedRun:
     valid: list[Candidate]
 
     def best(self, most: int) -> Iterator[Candidate]:
-        """Yield the best programs without copies, ``most`` of them; to tell copies is to parse."""
-        found: set[str] = set()
-        for each in self.valid:
-            if len(found) == most:
-                return
-            key = _key(each.program)
-            if key not in found:
-                found.add(key)
-                yield each
+        """Return the best programs without copies, ``most`` of them; to tell copies is to parse."""
+        pairs = ((self, candidate) for candidate in self.valid)
+        return (candidate for _, candidate in _chosen(pairs, each=most, distinct=False))
 
 
 def read_run(folder: Path, *, problem: str, direction: Direction) -> RecordedRun:
@@ -87,12 +81,6 @@ def read_run(folder: Path, *, problem: str, direction: Direction) -> RecordedRun
     )
 
 
-def _key(program: str) -> str:
-    """Return what is equal for copies of a program."""
-    known = read(program)
-    return program if known is None else known.key
-
-
 def _chosen(
     pairs: Iterable[tuple[RecordedRun, Candidate]], *, each: int | None, distinct: bool
 ) -> Iterator[tuple[RecordedRun, Candidate]]:
@@ -104,7 +92,8 @@ def _chosen(
         is_full = each is not None and given[run.folder] == each
         if is_full or (distinct and candidate.score in scores):
             continue
-        key = _key(candidate.program)
+        known = read(candidate.program)
+        key = candidate.program if known is None else known.key
         if key not in programs:
             programs.add(key)
             scores.add(candidate.score)
