@@ -129,6 +129,10 @@ def test_a_width_that_cannot_learn_from_listed_answers(refused: Refused) -> None
             "model.engine.tensor_parallel_size is 2; it must be 1 while the model learns",
         ),
         (["model.top_p=0.9"], "model.top_p is 0.9; it must be 1 while the model learns"),
+        (
+            ["search.temperature_min=0.009"],
+            "search.temperature_min is 0.009; it must be at least 0.01 while the model learns",
+        ),
         (["learning.best_of=1"], "learning.best_of is 1; it must be 2 or more"),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import evaluators
 from engine import config
+from engine.config.places import default_workers
 from engine.core import UserError
 from engine.problem import shipped
 from engine.search.topologies import TOPOLOGIES
@@ -83,6 +84,17 @@ def test_the_defaults_of_the_islands_and_the_pipeline() -> None:
     changed = config.resolve(["pipeline.overlap=false", "pipeline.children=8", "islands.count=4"])
     assert changed.pipeline == replace(usual, overlap=False, children=8)
     assert changed.islands.count == 4
+
+
+@pytest.mark.parametrize(
+    ("cores", "beside_a_model", "beside_a_gpu"),
+    [(1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 2), (8, 4, 6), (16, 8, 12), (96, 48, 72)],
+)
+def test_the_evaluators_get_the_cores_that_a_model_leaves(
+    cores: int, beside_a_model: int, beside_a_gpu: int
+) -> None:
+    assert default_workers(cores, on_gpu=False) == beside_a_model
+    assert default_workers(cores, on_gpu=True) == beside_a_gpu
 
 
 def test_the_users_data_are_kept_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

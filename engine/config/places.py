@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core import UserError
+from engine.inference import is_cpu_build
 from engine.inference.weights import longest_context
 from engine.paths import expanded
 from engine.problem import POOL
@@ -51,8 +52,19 @@ def in_full(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
                 values[section][key] = length // share
     values["opentelemetry"] = target(values["opentelemetry"])
     if values["evaluation"]["workers"] is None:
-        values["evaluation"]["workers"] = max(1, len(os.sched_getaffinity(0)) // 2)
+        cores = len(os.sched_getaffinity(0))
+        values["evaluation"]["workers"] = default_workers(cores, on_gpu=not is_cpu_build())
     return values
+
+
+def default_workers(cores: int, *, on_gpu: bool) -> int:
+    """Return how many processes run candidates by default, at least one.
+
+    A model that decodes on the CPU is left half of the cores. One on a GPU is left a quarter, and
+    no fewer than two: for its own thread, the loop and the processes that parse.
+    """
+    left = max(2, cores // 4) if on_gpu else cores - cores // 2
+    return max(1, cores - left)
 
 
 def _source(given: object, problem: Path) -> str:

@@ -33,7 +33,8 @@ class EvaluationSettings(Section):
     """How candidates are evaluated.
 
     Attributes:
-        workers: processes that run candidates; None for half of the cores.
+        workers: processes that run candidates; None for half of the cores, and for three quarters
+            beside a GPU.
         strict: whether a wall of the sandbox that can't be had here is an error.
         cascade: how cheap stages screen candidates.
     """

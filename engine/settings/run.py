@@ -25,6 +25,7 @@ from engine.settings.search import SearchSettings
 from engine.settings.tactics import TacticsSettings
 
 _HOTTEST = 2.0  # temperature that vLLM takes
+_COLDEST = 0.01  # temperature that vLLM samples with where it is given a lower one
 
 Port = Annotated[Whole, Field(ge=0, lt=2**16)]
 _NAME_BYTES = 200  # a file system takes 255, and the folder has a longer name while it is made
@@ -185,6 +186,9 @@ class RunSettings(Section):
             given = getattr(self.model, name)
             must_be = f"{everything:g} while the model learns, from the whole distribution"
             require(given in (None, everything), f"model.{name}", given, must_be)
+        coldest = self.search.temperature_min
+        must_be = f"at least {_COLDEST:g} while the model learns: vLLM samples with no lower one"
+        require(coldest >= _COLDEST, "search.temperature_min", coldest, must_be)
         key = "tensor_parallel_size"
         ranks = self.model.engine.get(key, 1)
         must_be = "1 while the model learns: an adapter is read from the only process of a model"
