@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import engine
-from engine.core import INITIAL, Child, Feature, Pending, Problem, Proposal, UserError
+from engine.core import INITIAL, Child, Direction, Feature, Pending, Problem, Proposal, UserError
 from engine.evaluation import Cascade, StagePool
 from engine.inference import Model, find_weights
 from engine.learning import check_learning
@@ -27,6 +27,7 @@ from engine.prompts import Operator, Tokenizer
 from engine.search.cells import Cells
 from engine.search.features import cell_of, dimensions, measure
 from engine.search.search import Search
+from engine.search.tactics import Tactician
 from engine.settings import RunSettings
 from engine.store import Call, Event, Recorded, RunHistory, Session, Verdict
 from engine.syntax import MAX_DEPTH, read
@@ -154,7 +155,7 @@ def restore(
             seed=settings.seed,
             size=functools.lru_cache(maxsize=_SIZES_KEPT)(lambda text: len(tokenizer.encode(text))),
             features=archive_features(settings, problem),
-            tactics=settings.tactics,
+            tactician=_tactician(settings, direction=problem.direction),
         ),
         workers=settings.evaluation.workers,
     )
@@ -164,6 +165,12 @@ def restore(
         state.fold(recorded)
     proposals |= _asked_now(cut_short, state, children)
     return Restored(state=state, unfinished=tuple(proposals[call.iteration] for call in cut_short))
+
+
+def _tactician(settings: RunSettings, *, direction: Direction) -> Tactician | None:
+    if settings.tactics.when == "none":
+        return None
+    return Tactician(settings.tactics, direction=direction, shown_by=settings.asking_operators)
 
 
 def _asked_now(

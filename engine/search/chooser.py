@@ -67,7 +67,7 @@ class Chooser:
             u, key = chance.parent
             drawn = own.choose(u=u, key=key)
             parent_id, rule = drawn.candidate.id, drawn.rule
-            if self.tactician is not None and self.tactician.changes_the_best:
+            if self.tactician is not None and self.tactician.changes_the_best(operator):
                 parent_id = self.islands.best(1)[0].id
         if operator == CROSSOVER:
             u, key = chance.partner

@@ -45,7 +45,7 @@ from engine.search.context import Context
 from engine.search.population import Population
 from engine.search.tactics import Tactician
 from engine.search.widths import IterationOutcome, WidthSettings
-from engine.settings import IslandSettings, PromptSettings, SearchSettings, TacticsSettings
+from engine.settings import IslandSettings, PromptSettings, SearchSettings
 
 
 class Search:
@@ -62,7 +62,7 @@ class Search:
         seed: int,
         size: Callable[[str], int],
         features: Sequence[Feature] | None = None,
-        tactics: TacticsSettings | None = None,
+        tactician: Tactician | None = None,
     ) -> None:
         """Start without a program.
 
@@ -75,7 +75,7 @@ class Search:
             seed: of all choices.
             size: of a program's text, in the tokens that ``prompts`` counts.
             features: of the islands' archives; None for islands without any.
-            tactics: when the model is asked what to try; None for never.
+            tactician: says when the model is asked what to try; None for never.
         """
         self._failures = settings.failures
         self._shows_pending = prompts.shows_pending
@@ -97,13 +97,12 @@ class Search:
             has_archives=features is not None,
         )
         self._context = Context(settings, prompts=prompts, direction=direction, size=size)
-        asks = tactics is not None and tactics.when != "none"
-        self._tactician = Tactician(tactics, direction=direction) if tactics and asks else None
+        self._tactician = tactician
         self._chooser = Chooser(
             operators=[*weights],
             islands=self._islands,
             population=self._population,
-            tactician=self._tactician,
+            tactician=tactician,
             seed=seed,
         )
 
@@ -177,7 +176,7 @@ class Search:
             repairs=None if choice.repairs is None else population.attempt(choice.repairs),
             rule=choice.rule,
             hint=self._hint,
-            tactics="" if self._tactician is None else self._tactician.current,
+            tactics="" if self._tactician is None else self._tactician.idea_for(choice.operator),
         )
 
     def refusal(self, program: Program | None, *, parent: str) -> Refusal | None:
@@ -320,7 +319,7 @@ class Search:
         """
         self._islands.mix(call.island).begin(call.iteration, call.operator)
         if self._tactician is not None:
-            self._tactician.begin()
+            self._tactician.begin(call.operator)
         if call.repairs is not None:
             self._population.begin_repair(call.repairs)
 

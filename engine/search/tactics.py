@@ -4,13 +4,15 @@ Two rules. AdaEvolve's meta-guidance (Cemri et al., 2026, and its code): of the 
 children judged, on all islands, fewer than the share ``below`` were the best so far, and no idea is
 left. The ideas then take turns until each stood in ``uses`` calls, and these calls change the best
 program of all islands, since the ideas were found for it. ShinkaEvolve's meta notes (Lange et al.,
-2025): every ``window`` children, and the ideas take turns until the next ones come.
+2025): every ``window`` children, and the ideas take turns until the next ones come. In a mix of
+operators only calls whose prompts show an idea take a turn.
 
 It is a fold over verdicts, calls and answers in the order of the log. Does not cover the question
 or the answer: ``engine.tactics``.
 """
 
 from collections import deque
+from collections.abc import Collection
 
 from engine.core import Direction
 from engine.settings.tactics import TacticsSettings
@@ -22,9 +24,18 @@ TRIED = 10
 class Tactician:
     """The ideas of a run."""
 
-    def __init__(self, settings: TacticsSettings, *, direction: Direction) -> None:
-        """``direction``: of the scores."""
+    def __init__(
+        self, settings: TacticsSettings, *, direction: Direction, shown_by: Collection[str]
+    ) -> None:
+        """Begin without an idea.
+
+        Args:
+            settings: when the model is asked, and how often an idea is shown.
+            direction: of the scores.
+            shown_by: names of the operators whose prompts show ideas.
+        """
         self._settings = settings
+        self._shown_by = shown_by
         self._is_of_stagnation = settings.when == "stagnation"
         self._direction = direction
         self._best: float | None = None
@@ -34,17 +45,19 @@ class Tactician:
         self._calls = 0  # since the last answer
         self.tried: deque[str] = deque(maxlen=TRIED)
 
+    def idea_for(self, operator: str) -> str:
+        """Return the idea that the next call shows if it is this operator's; empty for none."""
+        return self._current if operator in self._shown_by else ""
+
     @property
-    def current(self) -> str:
-        """The idea that the next call is shown; empty for none."""
+    def _current(self) -> str:
         ideas = self._ideas
         is_over = self._is_of_stagnation and self._calls >= self._settings.uses * len(ideas)
         return "" if is_over or not ideas else ideas[self._calls % len(ideas)]
 
-    @property
-    def changes_the_best(self) -> bool:
-        """Whether the next call is to change the best program of all islands."""
-        return self._is_of_stagnation and bool(self.current)
+    def changes_the_best(self, operator: str) -> bool:
+        """Whether the next call, this operator's, is to change the best program of all islands."""
+        return self._is_of_stagnation and bool(self.idea_for(operator))
 
     @property
     def is_due(self) -> bool:
@@ -55,7 +68,7 @@ class Tactician:
         is_full = len(self._improved) == window
         return (
             is_full
-            and not self.current
+            and not self._current
             and self._improved.count(True) < (self._settings.below * window)
         )
 
@@ -72,9 +85,9 @@ class Tactician:
             self._best = score
         return is_best
 
-    def begin(self) -> None:
-        """Take in that a call began."""
-        self._calls += 1
+    def begin(self, operator: str) -> None:
+        """Take in that a call of an operator began."""
+        self._calls += operator in self._shown_by
 
     def take(self, ideas: tuple[str, ...]) -> None:
         """Take in an answer, which may hold no idea."""

@@ -82,6 +82,17 @@ class RunSettings(Section):
     prometheus: Port | None = None
     opentelemetry: Text | None = None
 
+    @property
+    def asking_operators(self) -> frozenset[str]:
+        """Names of the operators that ask the model in words, of those in the mix."""
+        from engine.prompts.chat import ChatOperator  # which imports this package
+
+        return frozenset(
+            name
+            for name, weight in self.search.operators.items()
+            if weight and issubclass(OPERATORS.find(name, given=f"operator {name}"), ChatOperator)
+        )
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         must_be = f"one folder's name (printable, without /, at most {_NAME_BYTES} bytes) or null"
@@ -122,15 +133,9 @@ class RunSettings(Section):
 
     def _fits_tactics(self) -> None:
         """Check that there is a model to ask in words, and one at a time that asks it."""
-        from engine.prompts.chat import ChatOperator  # which imports this package
-
-        when, names = self.tactics.when, self.search.operators
-        asks = any(
-            weight and issubclass(OPERATORS.find(name, given=f"operator {name}"), ChatOperator)
-            for name, weight in names.items()
-        )
+        when = self.tactics.when
         must_be = "none without an operator that asks in words, as rewrite does"
-        require(asks, "tactics.when", when, must_be)
+        require(bool(self.asking_operators), "tactics.when", when, must_be)
         must_be = "false with tactics, since a guess does not know which idea its turn is"
         speculates = self.pipeline.speculate
         require(not speculates, "pipeline.speculate", speculates, must_be)

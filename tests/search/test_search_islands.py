@@ -22,6 +22,7 @@ from engine.core import (
 )
 from engine.search.parents.hybrid import HybridSettings
 from engine.search.search import Search
+from engine.search.tactics import Tactician
 from engine.search.widths import WIDTHS, IterationOutcome, WidthSettings
 from engine.settings import (
     IslandSettings,
@@ -386,8 +387,10 @@ def adaevolve_search(**given: float) -> Search:
         direction=Direction.MAXIMISE,
         seed=5,
         size=lambda _: 1,
-        tactics=TacticsSettings(
-            when="stagnation", window=3, below=0.34, ideas=1, uses=1, tokens=100
+        tactician=Tactician(
+            TacticsSettings(when="stagnation", window=3, below=0.34, ideas=1, uses=1, tokens=100),
+            direction=Direction.MAXIMISE,
+            shown_by=SETTINGS.operators,
         ),
     )
     search.begin_with(INITIAL, read("def f(x):\n    return x\n"), score=0.5)

@@ -12,7 +12,7 @@ PERIODIC = TacticsSettings(when="periodic", window=3, below=0.5, ideas=2, uses=2
 
 
 def guide(settings: TacticsSettings = STAGNATION, *, direction: Direction = UP) -> Tactician:
-    made = Tactician(settings, direction=direction)
+    made = Tactician(settings, direction=direction, shown_by={"rewrite", "diff"})
     made.begin_with(1.0)
     return made
 
@@ -39,19 +39,31 @@ def test_smaller_is_better_where_scores_are_minimised() -> None:
 
 def test_ideas_of_a_stagnation_take_turns_until_each_is_used_up() -> None:
     made = guide()
-    assert made.current == ""
+    assert made.idea_for("rewrite") == ""
     for _ in range(4):
         made.judge(None)
     assert made.is_due
     made.take(("a", "b"))
     seen = []
     for _ in range(5):
-        assert made.is_due is not bool(made.current)
-        assert made.changes_the_best is bool(made.current)
-        seen.append(made.current)
-        made.begin()
+        assert made.is_due is not bool(made.idea_for("rewrite"))
+        assert made.changes_the_best("rewrite") is bool(made.idea_for("rewrite"))
+        seen.append(made.idea_for("rewrite"))
+        made.begin("rewrite")
     assert seen == ["a", "b", "a", "b", ""]
     assert list(made.tried) == ["a", "b"]
+
+
+def test_calls_that_show_no_idea_take_no_turn_and_change_what_they_would() -> None:
+    made = guide()
+    for _ in range(4):
+        made.judge(None)
+    made.take(("a", "b"))
+    for operator in ("diff", "infill", "infill", "rewrite"):
+        assert made.idea_for("infill") == "" and not made.changes_the_best("infill")
+        assert made.changes_the_best("diff")
+        made.begin(operator)
+    assert made.idea_for("diff") == "a"  # its second turn, after two calls
 
 
 def test_an_answer_without_an_idea_is_not_asked_for_again_at_once() -> None:
@@ -59,7 +71,7 @@ def test_an_answer_without_an_idea_is_not_asked_for_again_at_once() -> None:
     for _ in range(4):
         made.judge(None)
     made.take(())
-    assert not made.is_due and made.current == ""
+    assert not made.is_due and made.idea_for("rewrite") == ""
     for _ in range(4):
         made.judge(None)
     assert made.is_due
@@ -72,12 +84,12 @@ def test_periodic_ideas_take_turns_until_the_next_ones_come() -> None:
         made.judge(score)
     assert made.is_due
     made.take(("a", "b"))
-    assert not made.changes_the_best
+    assert not made.changes_the_best("rewrite")
     seen = []
     for _ in range(3):
-        seen.append(made.current)
-        made.begin()
+        seen.append(made.idea_for("rewrite"))
+        made.begin("rewrite")
         made.judge(None)
     assert (seen, made.is_due) == (["a", "b", "a"], True)
     made.take(("c",))
-    assert made.current == "c"
+    assert made.idea_for("rewrite") == "c"
