@@ -48,13 +48,15 @@ constexpr int allowed_fcntls[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_
 constexpr std::uint64_t all_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                          CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr const char* signal_calls[] = {"kill", "tgkill", "tkill"};
+constexpr const char* box_signal_calls[] = {"pidfd_send_signal", "rt_sigqueueinfo",
+                                            "rt_tgsigqueueinfo"};
 
 // What compilers, shells and other languages' runtimes ask for besides, in a box. Still no mounts, no
 // tracing, no other core, and no memory that no process's size shows: memfd, System V.
 constexpr const char* box_calls[] = {
     // processes and programs
     "fork", "vfork", "execve", "execveat", "wait4", "waitid", "arch_prctl", "getpgid", "setpgid",
-    "setsid", "get_robust_list", "pidfd_open", "pidfd_send_signal", "capget",
+    "setsid", "get_robust_list", "pidfd_open", "capget",
     // files that Landlock lets it make and change
     "chdir", "fchdir", "chmod", "fchmod", "fchmodat", "fchmodat2", "creat", "fallocate",
     "fdatasync", "fsync", "ftruncate", "truncate", "link", "linkat", "mkdir", "mkdirat", "mknod",
@@ -74,16 +76,16 @@ constexpr const char* box_calls[] = {
     "get_mempolicy", "mbind", "set_mempolicy", "setrlimit", "sched_get_priority_max",
     "sched_get_priority_min", "sched_rr_get_interval", "sched_getattr", "timer_create",
     "timer_delete", "timer_getoverrun", "timer_gettime", "timer_settime", "getresuid",
-    "getresgid", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
+    "getresgid",
 };
 constexpr int box_fcntls[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW,
                               F_GETPIPE_SZ};
 constexpr unsigned long box_ioctls[] = {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX};
 constexpr unsigned long terminal_ioctls[] = {TCGETS, TIOCGWINSZ};  // there is no terminal
 constexpr int box_prctls[] = {PR_SET_NAME,      PR_GET_NAME,    PR_SET_PDEATHSIG, PR_GET_PDEATHSIG,
-                              PR_GET_DUMPABLE,  PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS,
-                              PR_CAPBSET_READ,  PR_SET_VMA,     PR_SET_TIMERSLACK,
-                              PR_SET_CHILD_SUBREAPER};
+                              PR_GET_DUMPABLE,  PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS,
+                              PR_GET_NO_NEW_PRIVS, PR_CAPBSET_READ, PR_SET_VMA,
+                              PR_SET_TIMERSLACK, PR_SET_CHILD_SUBREAPER};
 
 // libseccomp's interface, version 2. It is opened when it is needed, so that the extension builds
 // and loads where the library is missing; the values are those of its header, which never change.
@@ -136,7 +138,7 @@ bool add_rule(const Libseccomp& seccomp, void* filter, std::uint32_t action, con
 }
 
 // The rules of a box besides the candidates'.
-bool add_box_rules(const Libseccomp& seccomp, void* filter) {
+bool add_box_rules(const Libseccomp& seccomp, void* filter, bool signals) {
     bool added = true;
     const auto allow_values = [&](const char* name, unsigned int argument, const auto& values) {
         for (const auto value : values) {
@@ -146,6 +148,9 @@ bool add_box_rules(const Libseccomp& seccomp, void* filter) {
     };
     for (const char* name : box_calls) {
         added = added && add_rule(seccomp, filter, act_allow, name);
+    }
+    for (const char* name : box_signal_calls) {
+        added = added && (!signals || add_rule(seccomp, filter, act_allow, name));
     }
     allow_values("fcntl", 1, box_fcntls);
     allow_values("ioctl", 1, box_ioctls);
@@ -194,7 +199,7 @@ bool add_rules(const Libseccomp& seccomp, void* filter, const CallRules& rules) 
     }
     // Limits may be asked for; the new ones are the third argument.
     added = added && add_rule(seccomp, filter, act_allow, "prlimit64", {{2, compare_equal, 0, 0}});
-    if (rules.processes) return added && add_box_rules(seccomp, filter);
+    if (rules.processes) return added && add_box_rules(seccomp, filter, rules.signals);
     // Python asks of each file whether it is a terminal.
     return added && add_rule(seccomp, filter, act_errno | ENOTTY, "ioctl");
 }

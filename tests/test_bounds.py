@@ -261,7 +261,10 @@ def test_what_vllm_refuses_of_every_request_is_refused_before_one_is_made(
     with pytest.raises(UserError, match=r"temperature_max is 2.5; it must be at most 2 with a la"):
         changed(defaults, {"search.temperature_max": 2.5})
     changed(defaults, {"search.temperature_max": 2.0})
-    config.resolve(["model=mutation", "search.temperature_max=2.5"])  # the number of mutations
+    mutating = ["model=mutation", "search.temperature_max=1000"]  # the number of mutations
+    with pytest.raises(UserError, match=r"temperature_max is 1001.0; it must be at most 1000 with"):
+        config.resolve([*mutating, "search.temperature_max=1001"])
+    config.resolve(mutating)
     drafts = {"model.engine": {"speculative_config": {"method": "ngram"}}, "model.min_p": 0.1}
     words = {"search.operators": {"infill": 0.0, "rewrite": 1.0}}
     with pytest.raises(UserError, match=r"min_p is 0.1; it must be 0 with model.engine.specul"):

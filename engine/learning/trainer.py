@@ -110,6 +110,8 @@ class Trainer:
             # that a collapse went back to, which the trainer that collapsed had forgotten.
             there = [each for each in self._earlier if each[0] in kept]
             self._earlier = deque(there, maxlen=_KEPT)
+            if kept == {version}:  # nor has its optimizer begun anew then, as that trainer's had
+                self._optimizer.begin_at(self._optimizer.parameters())
         groups = [group for group in groups if group.members]
         step = self._guarded(groups, version=version, progress=progress, variety=variety)
         self._masks.forget()

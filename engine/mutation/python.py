@@ -7,7 +7,6 @@ Does not cover the mutations themselves: ``expressions.py`` and ``statements.py`
 """
 
 import ast
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -95,7 +94,8 @@ def mutated_python(
         if span is None or block is None:
             return ast.unparse(tree) + "\n"
         return text[: span[0]] + _written(block, text[slice(*span)]) + text[span[1] :]
-    except (ValueError, RecursionError):  # an integer of thousands of digits; a tree too deep
+    # An integer of thousands of digits; a tree too deep; an f-string whose quotes unparse mixes up.
+    except (ValueError, RecursionError, SyntaxError):
         return None
 
 
@@ -119,16 +119,38 @@ def _block(tree: ast.Module, text: str, span: tuple[int, int]) -> _Block | None:
 
 def _fills(block: _Block, content: str) -> bool:
     """Whether a block's statements are all that its text says."""
+    # Below a head and not dedented, which would change what its strings say.
+    head = "if True:\n" if _indentation(content) else ""
     try:
-        alone = copy_of(textwrap.dedent(content)).body
+        alone = copy_of(head + content).body
     except (SyntaxError, ValueError):
         return False
+    if head and isinstance(first := alone[0], ast.If):
+        alone = first.body if len(alone) == 1 and not first.orelse else []
     return [*map(ast.dump, alone)] == [*map(ast.dump, block.statements)]
 
 
 def _written(block: _Block, content: str) -> str:
+    indentation = _indentation(content)
+    text = "\n".join(map(ast.unparse, block.statements))
+    of_strings = _lines_in_strings(text)
+    return "".join(
+        f"{'' if number in of_strings or not line else indentation}{line}\n"
+        for number, line in enumerate(text.split("\n"), start=1)
+    )
+
+
+def _indentation(content: str) -> str:
     lines = (line for line in content.split("\n") if line.strip() and line.strip()[0] != "#")
     line = next(lines, "")
-    indentation = line[: len(line) - len(line.lstrip())]
-    text = "\n".join(map(ast.unparse, block.statements))
-    return textwrap.indent(text, indentation) + "\n"
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _lines_in_strings(text: str) -> set[int]:
+    """Return the lines, from 1, that begin within a string, such as a docstring's later ones."""
+    return {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None
+        for line in range(node.lineno + 1, node.end_lineno + 1)
+    }

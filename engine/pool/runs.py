@@ -34,7 +34,8 @@ class RecordedRun:
         folder: where it is.
         settings: as resolved when it began.
         fingerprint: the problem's at that time.
-        valid: its valid programs, the best first, copies among them.
+        valid: its valid programs that could be parents, the best first, copies among them. An
+            improved solution is none: its score does not say what its code is worth.
     """
 
     folder: Path
@@ -67,10 +68,11 @@ def read_run(folder: Path, *, problem: str, direction: Direction) -> RecordedRun
         raise UserError(f"another process works on {folder}; wait for it or stop it")
     events = tuple(read_log(folder))  # all, so that the log is closed before one is found wrong
     history = replay(events, direction, name=folder)
+    no_parents = {each.id for each in history.fills.values() if not each.joins}
     valid = [
         Candidate(id=each.candidate, program=history.program_of(each.candidate), score=each.score)
         for each in history.verdicts.values()
-        if each.score is not None
+        if each.score is not None and each.candidate not in no_parents
     ]
     valid.sort(key=lambda each: rank(each, direction))
     return RecordedRun(

@@ -25,6 +25,7 @@ from engine.settings.search import SearchSettings
 from engine.settings.tactics import TacticsSettings
 
 _HOTTEST = 2.0  # temperature that vLLM takes
+_MOST_MUTATIONS = 1000.0  # of a child, on average; each takes milliseconds
 _COLDEST = 0.01  # temperature that vLLM samples with where it is given a lower one
 
 Port = Annotated[Whole, Field(ge=0, lt=2**16)]
@@ -171,8 +172,12 @@ class RunSettings(Section):
         must_be = f"0 with model.engine.{''.join(drafts[:1])}: vLLM has no min_p with drafts"
         require(not (drafts and self.model.min_p), "model.min_p", self.model.min_p, must_be)
         hottest = self.search.temperature_max
-        must_be = f"at most {_HOTTEST:g} with a language model: vLLM takes no higher one"
-        fits = is_mutation or hottest <= _HOTTEST
+        must_be = (
+            f"at most {_MOST_MUTATIONS:g} with model=mutation, of which it is the mean number"
+            if is_mutation
+            else f"at most {_HOTTEST:g} with a language model: vLLM takes no higher one"
+        )
+        fits = hottest <= (_MOST_MUTATIONS if is_mutation else _HOTTEST)
         require(fits, "search.temperature_max", hottest, must_be)
         policy = self.width.policy
         must_be = (

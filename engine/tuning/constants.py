@@ -9,6 +9,7 @@ Does not cover which values are tried: ``tuner.py``.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ MOST_WHOLE = 10**12
 their size: from some 10^14 on neighbours are one float, and from 10^16 on it can't be counted."""
 _AXES = frozenset({"axis", "dim", "ndim"})
 _INDEX_SIGNS = frozenset({"[", "]", ":"})
+_POWER = re.compile(r" *\*\*")
 _ENDS_VALUE = frozenset(")]}")  # behind these a minus subtracts
 
 
@@ -71,7 +73,9 @@ def with_values(program: str, constants: Sequence[Constant], values: Sequence[in
     for constant, value in zip(constants, values, strict=True):
         source, name = sources[constant.file], constant.file
         kept = source[ends.get(name, 0) : constant.start]
-        texts.setdefault(name, []).extend((kept, _written(value, behind=kept)))
+        is_base = _POWER.match(source, constant.end) is not None
+        written = _written(value, behind=kept, is_base=is_base)
+        texts.setdefault(name, []).extend((kept, written))
         ends[name] = constant.end
     changed = {
         name: "".join(pieces) + sources[name][ends[name] :] for name, pieces in texts.items()
@@ -88,26 +92,28 @@ def _constants_in(file: File, *, unreached: Sequence[tuple[int, int]]) -> list[C
     name = "program.py" if file.name == PLAIN else file.name
     tokens = [*tokens_of(name, file.text)]
     nothing = TextToken(text="", start=0, is_number=False)
-    around = [nothing, nothing, *tokens, nothing]
+    around = [nothing, nothing, nothing, *tokens, nothing]
     found = []
     for index, token in enumerate(tokens):
         number = decimal_of(token)
         if number is None or not _is_in(token, file.spans) or _is_in(token, unreached):
             continue
-        earlier, before, _, after = around[index : index + 4]
+        farther, earlier, before, _, after = around[index : index + 5]
         is_cut = after.start == token.start + len(token.text) and after.text[:1].isalpha()
-        is_structure = _is_structure(earlier.text, before.text, after.text)
+        has_minus = before.text == "-" and _begins_value(earlier)
+        ahead = (farther, earlier) if has_minus else (earlier, before)
+        is_structure = _is_structure(ahead[0].text, ahead[1].text, after.text)
         if is_cut or not _can_move(number.value):
             continue
         if isinstance(number.value, int) and is_structure:
             continue
-        is_negative = before.text == "-" and _begins_value(earlier)
-        start = before.start if is_negative else token.start
+        end = token.start + len(number.digits)
+        is_negative = has_minus and not _POWER.match(file.text, end)  # -2 ** 2 is -(2 ** 2)
         found.append(
             Constant(
                 file=file.name,
-                start=start,
-                end=token.start + len(number.digits),
+                start=before.start if is_negative else token.start,
+                end=end,
                 value=-number.value if is_negative else number.value,
             )
         )
@@ -135,8 +141,14 @@ def _begins_value(token: TextToken) -> bool:
     return not (token.is_number or text[-1:] in _ENDS_VALUE or text[-1:].isalnum() or "_" in text)
 
 
-def _written(value: int | float, *, behind: str) -> str:
-    """Return a value's text, in brackets where a sign would meet another one."""
+def _written(value: int | float, *, behind: str, is_base: bool) -> str:
+    """Return a value's text.
+
+    It is in brackets where a sign would meet another one or belong to a power, and behind a space
+    where it would go on a word.
+    """
     text = repr(value)
-    meets = text.startswith("-") and behind.rstrip(" ").endswith(("-", "+", "*", "/", "%"))
-    return f"({text})" if meets else text
+    if not text.startswith("-"):
+        return f" {text}" if behind[-1:].isalnum() or behind.endswith("_") else text
+    meets = behind.rstrip(" ").endswith(("-", "+", "*", "/", "%"))
+    return f"({text})" if meets or is_base else text

@@ -165,7 +165,7 @@ class Tuner:
     def _loss(self, score: float | None) -> float:
         if score is None or not math.isfinite(score):
             return _WORST
-        return self._direction.key(score)
+        return min(self._direction.key(score), _WORST / 2)  # any score is better than none
 
 
 def _unit(value: int | float) -> float:

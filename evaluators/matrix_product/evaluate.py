@@ -4,12 +4,13 @@ Prints one JSON object. The score is how many times faster the kernel is than ``
 which is compiled and timed in the same evaluation, in turn with the kernel: the median of the
 rounds' ratios. So a slow or busy machine slows down both.
 
-The kernel runs in a process of its own, whose clock is not believed: this process's clock runs from
-the request to the answer, then the kernel's process is stopped, and its product is compared with
-NumPy's. Every round has new matrices from a new seed, and new processes: when the baseline runs,
-nothing of the kernel does. A kernel of which something goes on when its process has ended is
-refused, as it would slow down the baseline. The walls round this process and the compiler's are the
-engine's.
+The kernel runs in a process of its own, whose clock is not believed. This process's clock runs from
+before the matrices can be seen until this process has a copy of the product, which is then compared
+with NumPy's: so whatever of the kernel computes, has no other time. Each product is of new matrices
+from a new seed, which this process's memory, closed to all others, does not tell. Each round has
+new processes: when the baseline runs, nothing of the kernel does. A kernel of which something goes
+on when its process has ended is refused, as it would slow down the baseline. The walls round this
+process and the compiler's are the engine's.
 """
 
 import ctypes
@@ -43,7 +44,7 @@ CALL_SECONDS = 2.0
 FLAGS = ("-std=c++17", "-O3", "-march=native")
 _SHOWN = 2000  # characters of what the compiler says
 _SYSTEM = "/usr/"
-_PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
 _WALL = 0x40000000  # of linux/wait.h: children of every kind
 # A kernel may say how its loops are unrolled, but not with which options it is compiled. Assembly
 # could take in a file that no header check sees.
@@ -52,6 +53,11 @@ _REFUSED = re.compile(
     r"|\b(?:__)?(?:optimize|target|target_clones)(?:__)?\s*\("
     r"|\b(?:asm|__asm|__asm__)\b.*"
 )
+# What has the lines that follow pass for another file's.
+_LINE_DIRECTIVE = re.compile(
+    r"(?:^|\*/)[^\S\n]*(?:#|%:|\?\?=)(?:[^\S\n]|/\*.*?\*/)*(?:line\b|\d)", re.MULTILINE | re.DOTALL
+)
+_SPLICE = re.compile(r"\\[^\S\n]*\n")
 _LINE_MARKER = re.compile(r'# \d+ "([^"]*)"')
 
 
@@ -89,9 +95,8 @@ def _judged(folder: Path) -> dict[str, object]:
         _compile(compiler, source, program)
         programs.append(program.read_bytes())  # a kernel could change the file
     kernel, baseline = programs
-    _adopt_orphans()
-    rng = np.random.default_rng()  # a new seed: nobody can know the matrices
-    pairs = [(_seconds(baseline, rng), _seconds(kernel, rng)) for _ in range(ROUNDS)]
+    _keep_watch()
+    pairs = [(_seconds(baseline), _seconds(kernel)) for _ in range(ROUNDS)]
     ratios = sorted(slow / fast for slow, fast in pairs)
     quarter = len(ratios) // 4
     return {
@@ -102,24 +107,28 @@ def _judged(folder: Path) -> dict[str, object]:
     }
 
 
-def _seconds(program: bytes, rng: np.random.Generator) -> float:
+def _seconds(program: bytes) -> float:
     """Return the seconds of one product, made in a new process that is gone afterwards.
 
     Raises:
         NotScored: there is no such product, or something that the process started is left.
     """
     with Process(program) as process:
-        process.multiply(*_matrices(rng))  # finds its pages, and is not timed
-        seconds = process.multiply(*_matrices(rng))
+        process.multiply(*_matrices())  # finds its pages, and is not timed
+        seconds = process.multiply(*_matrices())
     if _has_children():
         raise NotScored("rejected", "the kernel left processes behind")
     return seconds
 
 
-def _adopt_orphans() -> None:
-    """Have what is left of a process below this one, when that ends, become a child of this one."""
-    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError("this process can't adopt others, so nobody would see what a kernel starts")
+def _keep_watch() -> None:
+    """Adopt what is left of a process below this one when that ends, and close this one's memory.
+
+    ``/proc`` shows a process's memory to all others of its user, unless the process forbids it.
+    """
+    prctl = ctypes.CDLL(None).prctl
+    if prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) or prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError("this process can't watch a kernel that starts others, or reads its memory")
 
 
 def _has_children() -> bool:
@@ -130,12 +139,16 @@ def _has_children() -> bool:
     return True
 
 
-def _matrices(rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _matrices() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rng = np.random.default_rng()  # of a new seed, which earlier matrices say nothing of
     return rng.uniform(-1, 1, (N, N)), rng.uniform(-1, 1, (N, N))
 
 
 def _check_source(compiler: str, source: Path) -> None:
     """Refuse a kernel that includes more than the system's headers, or sets compiler options."""
+    text = _SPLICE.sub("", source.read_text(encoding="utf-8", errors="replace"))
+    if found := _LINE_DIRECTIVE.search(text):
+        raise NotScored("rejected", f"a kernel may not have {' '.join(found[0].split())[:80]}")
     command = [compiler, *FLAGS, "-E", str(source)]
     preprocessed = _run(command, "does not preprocess")
     # All at once, since an attribute may go on in the next line.
@@ -219,26 +232,24 @@ class Process:
         """
         assert self._process.stdin is not None and self._process.stdout is not None
         self._matrices[2] = np.nan
+        began = time.perf_counter()  # before anything of the kernel can see the matrices
         self._matrices[:2] = a, b
-        began = time.perf_counter()  # before its threads go on, which see the matrices
-        os.kill(self._process.pid, signal.SIGCONT)
         try:
             self._process.stdin.write(b"x")
         except BrokenPipeError:
             self._lost()
         ready, _, _ = select.select([self._process.stdout], [], [], CALL_SECONDS)
+        product = self._matrices[2].copy()  # what is written to it from now on gains nothing
         seconds = time.perf_counter() - began
         if not ready:
             raise NotScored("timeout", f"one product took more than {CALL_SECONDS:g} s")
-        os.kill(self._process.pid, signal.SIGSTOP)  # an answer before its time gains nothing
         if self._process.stdout.read(1) != b"x":
             self._lost()
-        if not np.abs(self._matrices[2] - a @ b).max() <= TOLERANCE:  # NaN is no product either
+        if not np.abs(product - a @ b).max() <= TOLERANCE:  # NaN is no product either
             raise NotScored("rejected", "the product is wrong")
         return seconds
 
     def _lost(self) -> NoReturn:
-        os.kill(self._process.pid, signal.SIGCONT)
         try:
             code = self._process.wait(CALL_SECONDS)
         except subprocess.TimeoutExpired:

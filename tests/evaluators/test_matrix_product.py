@@ -101,6 +101,15 @@ def test_a_better_order_of_the_loops_has_a_better_score(judge: Judged, source: s
             Failure.REJECTED,
             "target",
         ),
+        (
+            "<algorithm>",
+            '<algorithm>\n#line 1 "/usr/include/x.h"\n#pragma GCC optimize("Ofast")',
+            Failure.REJECTED,
+            "#line",
+        ),
+        ("<algorithm>", '<algorithm>\n# 1 "/usr/include/x.h" 1', Failure.REJECTED, "# 1"),
+        ("<algorithm>", '<algorithm>\n/*\n*/ %: /**/ 1 "/usr/x.h" 1', Failure.REJECTED, "%:"),
+        ("<algorithm>", '<algorithm>\n#\\\nline 1 "/usr/x.h"', Failure.REJECTED, "#line"),
         ("<algorithm>", '<algorithm>\nasm(".incbin \\"/etc/passwd\\"");', Failure.REJECTED, "asm"),
     ],
 )
@@ -113,6 +122,15 @@ def test_a_kernel_that_is_none(
     assert evaluation.failure in ((failure,) if failure else (Failure.REJECTED, Failure.ERROR))
     assert message in evaluation.message, evaluation
     assert "root:" not in str(evaluation), "what a file of the machine says is shown"
+
+
+def test_a_kernel_cannot_read_the_judges_memory(judge: Judged, source: str) -> None:
+    """It would find the generator of the next matrices there, and multiply before the clock."""
+    headers = "<algorithm>\n#include <fcntl.h>\n#include <string>\n#include <unistd.h>"
+    reads = 'open(("/proc/" + std::to_string(getppid()) + "/mem").c_str(), O_RDONLY)'
+    spy = source.replace("<algorithm>", headers, 1)
+    assert judge(spy.replace(SLOW, f"{SLOW} if ({reads} < 0) return;", 1)).score is None
+    assert judge(spy.replace(SLOW, f"{SLOW} if ({reads} >= 0) return;", 1)).failure is None
 
 
 def test_a_kernel_that_fills_the_box_with_processes_ends_with_its_verdict(

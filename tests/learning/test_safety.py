@@ -200,6 +200,26 @@ def test_a_collapse_goes_back_to_no_version_whose_checkpoint_is_gone(
     assert torch.equal(one.effect(), effects[back])
 
 
+def test_a_restored_trainer_has_no_momentum_from_before_a_collapse(
+    subject: Callable[..., Subject], tmp_path: Path
+) -> None:
+    """All go on from version 2, to which a collapse had gone back, but the last one."""
+    restored, anew, going_on = subject(), subject(), subject()
+    for version in range(2):
+        restored.step(version=version)
+    restored.trainer.save(tmp_path)
+    for one in (anew, going_on):
+        one.trainer.load(tmp_path)
+    own = anew.trainer._optimizer
+    own.begin_at(own.parameters())
+    restored.trainer.load(tmp_path)
+    assert restored.made(restored.group, version=2, kept={2}).rolled_back is None
+    assert anew.step(version=2).rolled_back is None
+    assert going_on.made(going_on.group, version=2, kept={0, 1, 2}).rolled_back is None
+    assert torch.equal(restored.effect(), anew.effect())
+    assert not torch.equal(restored.effect(), going_on.effect())
+
+
 def test_a_step_without_a_choice_is_skipped(
     subject: Callable[..., Subject], group_of: Groups
 ) -> None:

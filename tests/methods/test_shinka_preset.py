@@ -13,7 +13,7 @@ def test_its_parts_are_the_papers() -> None:
     search, islands = settings.search, settings.islands
     assert isinstance(search.parent, ShinkaSettings) and search.parent.sharpness == 10.0
     assert search.parent.archive == 8
-    assert isinstance(search.novelty, CosineSettings) and search.novelty.threshold == 0.99
+    assert isinstance(search.novelty, CosineSettings) and search.novelty.threshold == 0.999
     shown = search.inspirations
     assert isinstance(shown, ArchiveSettings)
     assert (shown.size, shown.best, shown.others) == (8, 4, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 
 import pytest
@@ -129,3 +130,29 @@ def test_a_block_without_whole_statements_is_left_alone() -> None:
     )
     assert read(program) is not None
     assert mutated(program, seed=1, temperature=1.0) == program
+
+
+METHODS = '''class A:
+    # EVOLVE-BLOCK-START
+    def f(self, x):
+        """Say it.
+
+        In three lines.
+        """
+        return x * 2
+
+    def g(self, x):
+        return x + 3, f"""{x}
+    and more"""
+    # EVOLVE-BLOCK-END
+'''
+
+
+def test_texts_of_several_lines_in_an_indented_block_stay_as_they_are() -> None:
+    children = {mutated(METHODS, seed=seed, temperature=3.0) for seed in range(40)}
+    assert len(children) > 20
+    found = [node for each in children for node in ast.walk(ast.parse(each))]
+    said = {ast.get_docstring(f, clean=False) for f in found if isinstance(f, ast.FunctionDef)}
+    assert said <= {"Say it.\n\n        In three lines.\n        ", None} and len(said) == 2
+    texts = {each.value for each in found if isinstance(each, ast.Constant)}
+    assert {each for each in texts if "more" in str(each)} == {"\n    and more"}

@@ -10,7 +10,7 @@ import pytest
 from engine import config
 from engine.core import INITIAL, Evaluation, Failure, Problem
 from engine.problem import load_problem
-from engine.store import Call, Child, Event, Session, Verdict, create_run
+from engine.store import Call, Child, Event, Fill, Session, Verdict, create_run
 from engine.syntax import read
 
 MakeRun = Callable[..., Path]
@@ -30,8 +30,12 @@ def make_run(tmp_path: Path, signal: Problem) -> MakeRun:
         programs: Mapping[str, str] | None = None,
         fingerprint: str = "f",
         settings: tuple[str, ...] = (),
+        fills: Mapping[str, bool] | None = None,
     ) -> Path:
-        """Make a run with a candidate for each of ``scores``; None is a failure."""
+        """Make a run with a candidate for each of ``scores``; None is a failure.
+
+        Each of ``fills`` is a program that scores 0.95, and whether it may be a parent.
+        """
         resolved = config.resolve(["problem=signal", *settings])
         initial = Evaluation(score=0.5, failure=None, metrics={"score": 0.5})
         events: list[Event] = [
@@ -44,6 +48,9 @@ def make_run(tmp_path: Path, signal: Problem) -> MakeRun:
             if programs is not None and candidate in programs:
                 text = programs[candidate]
             events += [_child(candidate, text, index), _verdict(candidate, score)]
+        for number, (text, joins) in enumerate((fills or {}).items()):
+            fill = _fill(number, text, joins=joins)
+            events += [fill, _verdict(fill.id, 0.95)]
         create_run(
             tmp_path / "runs" / name,
             write_config=lambda path: config.save(resolved, path),
@@ -85,6 +92,20 @@ def _child(candidate: str, program: str, index: int) -> Child:
         prompt_tokens=1,
         cached_prompt_tokens=0,
         llm_seconds=0.0,
+    )
+
+
+def _fill(number: int, text: str, *, joins: bool) -> Fill:
+    program = read(text)
+    assert program is not None
+    return Fill(
+        number=number,
+        maker="mutation" if joins else "improvement",
+        parent=INITIAL,
+        island=0,
+        sample=number,
+        program=program,
+        joins=joins,
     )
 
 

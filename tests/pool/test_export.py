@@ -77,6 +77,18 @@ def test_a_run_gives_no_more_than_its_share(make_run: MakeRun, tmp_path: Path) -
     ]
 
 
+def test_a_program_that_was_no_parent_in_its_run_is_none_of_a_pool(
+    make_run: MakeRun, signal: Problem, tmp_path: Path
+) -> None:
+    fills = {f"def {signal.entry_point}(x):\n    return x + {i}\n": i == 1 for i in range(2)}
+    run = make_run("run", {"0.0": 0.9, "0.1": 0.8}, fills=fills)
+    export([run], to=tmp_path / "pool", top=3)
+    found = index(tmp_path / "pool")["programs"]
+    assert [each["candidate"] for each in found] == ["f1", "0.0", "0.1"]
+    begun = read_pool([run], problem=signal, most_of_run=2).programs
+    assert [source.rpartition("/")[2] for source in begun] == ["f1", "0.0"]
+
+
 def test_a_runs_share_is_without_what_another_run_gives(make_run: MakeRun, tmp_path: Path) -> None:
     one = make_run("one", {"0.0": 0.9, "0.1": 0.8, "0.2": 0.7})
     two = make_run("two", {"0.0": 0.9, "0.1": 0.8, "1.0": 0.6, "1.1": 0.55})  # begins as the first

@@ -29,7 +29,8 @@ def test_numbers_with_their_signs() -> None:
     "program",
     [
         "def f(x):\n    return x[0] + x[1:] + x[:2]\n",
-        "def f(x):\n    return x.sum(axis=1)\n",
+        "def f(x):\n    return x.sum(axis=1) + x.sum(axis=-1)\n",
+        "def f(x):\n    return x[-1] + x[-1, y] + x[:-2] + x[-3:]\n",
         "def f(x):\n    'of 3'\n    return 'a 4' # 5\n",
         "def f(x):\n    return x * 0x10 + 2j\n",
     ],
@@ -66,6 +67,29 @@ def test_everything_else_stays_as_it_is_written() -> None:
     )
     changed = with_values(program, found, [-0.25, -4.0, 5])
     assert changed == "def f(x):  # twice\n    y  =  -0.25*x\n    return (y -(-4.0))+  5\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "values", "others", "changed"),
+    [
+        ("y = x * -2 ** 3\n", [2, 3], [-5, 4], "y = x * -(-5) ** 4\n"),
+        ("y = 2.0 ** x\n", [2.0], [-1.5], "y = (-1.5) ** x\n"),
+        ("y = x ** -2\n", [-2], [-3], "y = x ** (-3)\n"),
+        ("def f():\n    return-3\n", [-3], [5], "def f():\n    return 5\n"),
+        ("y = -2 * x\n", [-2], [-3], "y = -3 * x\n"),
+    ],
+)
+def test_a_sign_stays_the_numbers_own(
+    program: str, values: list[int], others: list[int], changed: str
+) -> None:
+    found = constants_of(program)
+    assert [each.value for each in found] == values
+    assert with_values(program, found, others) == changed
+    scope: dict[str, float] = {"x": 3}
+    exec(with_values(program, found, values), scope)
+    as_it_was: dict[str, float] = {"x": 3}
+    exec(program, as_it_was)
+    assert scope.get("y") == as_it_was.get("y")
 
 
 def test_some_of_them() -> None:

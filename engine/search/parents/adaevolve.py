@@ -33,10 +33,7 @@ Covers: one island. Does not cover the paper's choice between islands, or what i
 its mode.
 """
 
-import functools
-import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Self
 
@@ -56,7 +53,6 @@ MOST_BALANCED = 10
 """Candidates that a balanced choice is among, at most, unless it explores."""
 LEAST_NOVELTY = 0.001
 _EPSILON = 1e-8
-_KEPT = 1 << 15  # programs whose lines were asked for last
 
 
 @PARENTS.register("adaevolve")
@@ -95,6 +91,7 @@ class AdaEvolve(ParentPolicy):
         self._decay = settings.decay
         self._min = settings.intensity_min
         self._max = settings.intensity_max
+        self._novelty = Novelty()
         self._best: float | None = None
         self.accumulated = 0.0
         """G, from 0 to 1."""
@@ -110,7 +107,7 @@ class AdaEvolve(ParentPolicy):
         exploit = explore + EXPLOIT_SHARE * (1 - explore)
         rule = "explore" if u < explore else "exploit" if u < exploit else "balanced"
         if u < explore or u >= (exploit + 1) / 2:  # the rest is balanced: half and half
-            log_weights = np.log(np.maximum(LEAST_NOVELTY, novelty(candidates)))
+            log_weights = np.log(np.maximum(LEAST_NOVELTY, self._novelty.of(candidates)))
         else:
             size = len(candidates)
             count = size // 4 if u < exploit else min(MOST_BALANCED, size // 5)
@@ -137,25 +134,38 @@ class AdaEvolve(ParentPolicy):
         self.accumulated = self._decay * self.accumulated + (1 - self._decay) * delta**2  # (1)
 
 
-def novelty(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-    """Return how unlike the others each program is, from 0 to 1, shape (len(candidates),).
+class Novelty:
+    """How unlike the others programs are; a number for each of their lines is kept."""
 
-    It is the share of the other programs that lack a line of this one, averaged over its distinct
-    lines without indentation; 0 for one without a line, or without others.
-    """
-    lines = [_lines(each.program) for each in candidates]
-    holders = Counter(itertools.chain.from_iterable(lines))
-    others = len(candidates) - 1
-    shares = np.zeros(len(candidates))
-    if others == 0:
+    def __init__(self) -> None:
+        """Begin without a program."""
+        self._numbers: dict[str, int] = {}  # of lines
+        self._lines: dict[str, NDArray[np.int32]] = {}  # of programs, by their texts
+
+    def of(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+        """Return how unlike the others each program is, from 0 to 1, shape (len(candidates),).
+
+        It is the share of the other programs that lack a line of this one, averaged over its
+        distinct lines without indentation; 0 for one without a line, or without others.
+        """
+        lines = [self._lines_of(each.program) for each in candidates]
+        shares, others = np.zeros(len(lines)), len(lines) - 1
+        if others == 0:
+            return shares
+        sizes = np.array([own.size for own in lines])
+        ends = np.cumsum(sizes)
+        together = np.concatenate(lines)
+        holders = np.bincount(together)  # of each line
+        sums = np.concatenate([[0], np.cumsum(holders[together])])
+        has = sizes > 0
+        shared = (sums[ends] - sums[ends - sizes])[has] / sizes[has] - 1
+        shares[has] = 1 - shared / others
         return shares
-    for place, own in enumerate(lines):
-        if own:
-            shared = sum(holders[line] for line in own) / len(own) - 1
-            shares[place] = 1 - shared / others
-    return shares
 
-
-@functools.lru_cache(maxsize=_KEPT)
-def _lines(program: str) -> frozenset[str]:
-    return frozenset(line.strip() for line in program.splitlines()) - {""}
+    def _lines_of(self, program: str) -> NDArray[np.int32]:
+        found = self._lines.get(program)
+        if found is None:
+            lines = {line.strip() for line in program.splitlines()} - {""}
+            numbers = (self._numbers.setdefault(line, len(self._numbers)) for line in lines)
+            found = self._lines[program] = np.fromiter(numbers, np.int32)
+        return found

@@ -10,7 +10,7 @@ from draws import candidates, counts, new_policy, outcome, p_value
 
 from engine.core import Candidate, Direction
 from engine.search.parents import ParentPolicy
-from engine.search.parents.adaevolve import novelty
+from engine.search.parents.adaevolve import Novelty
 
 UP, DOWN = Direction.MAXIMISE, Direction.MINIMISE
 
@@ -90,10 +90,12 @@ def test_novelty_by_hand() -> None:
     The first: (2 + 1) / 2 others share a line, of 3, so 1 - 1.5 / 3; the third: (2 + 0) / 2.
     """
     texts = ["a\n  b\n", "b\na", "a\n\n    c\na", "d"]
-    found = novelty([program(f"p{i}", text, 0.0) for i, text in enumerate(texts)])
+    found = Novelty().of([program(f"p{i}", text, 0.0) for i, text in enumerate(texts)])
     assert found == pytest.approx([1 / 2, 1 / 2, 2 / 3, 1])
-    assert novelty([program("one", "a", 0.0)]) == pytest.approx([0])
-    assert novelty([program("empty", "\n", 0.0), program("one", "a", 0.0)]) == pytest.approx([0, 1])
+    assert Novelty().of([program("one", "a", 0.0)]) == pytest.approx([0])
+    assert Novelty().of([program("empty", "\n", 0.0), program("one", "a", 0.0)]) == pytest.approx(
+        [0, 1]
+    )
 
 
 def explorer(share: float) -> ParentPolicy:
@@ -163,7 +165,7 @@ def test_of_equal_ones_the_shorter_is_in_the_top_quarter() -> None:
 def test_copies_without_number_can_still_be_chosen_when_exploring() -> None:
     """Novelty 0 counts as 0.001: three copies against one other of novelty 1."""
     among = [program(f"p{i}", "a", 0.0) for i in range(3)] + [program("other", "b\na", 0.0)]
-    found = novelty(among)
+    found = Novelty().of(among)
     assert found[:3] == pytest.approx([0.0] * 3) and found[3] == pytest.approx(1 / 2)
     got = counts(explorer(1.0), among, draws=20_000)
     assert p_value(got, [0.001, 0.001, 0.001, 0.5]) > 1e-4
