@@ -32,9 +32,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command, whole_numbers
 from engine import config
-from engine.core import UserError
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
 
 ADAPTERS: Mapping[str, tuple[str, ...]] = {
@@ -122,7 +121,7 @@ def main(arguments: Sequence[str]) -> None:
     """Answer the question."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     rounds, tokens = int(number(options, "rounds")), int(number(options, "tokens"))
-    count, widths = int(number(options, "swaps")), [int(k) for k in options["k"].split(",")]
+    count, widths = int(number(options, "swaps")), whole_numbers(options, "k")
     settings = {
         kind: config.resolve([*model_arguments(options), *WHOLE, *learning])
         for kind, learning in {
@@ -186,7 +185,4 @@ def _ratio(rate: float, other: float) -> float:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -31,18 +31,17 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command, whole_numbers
 from bench.runs import temporary_run
 from engine import config
-from engine.core import Problem, UserError
+from engine.core import Problem
 from engine.evaluation import EvaluatorPool, open_pool
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.settings import PromptSettings, RunSettings
 from engine.store import Event, RunHistory
 
@@ -153,7 +152,7 @@ def measure(
     kept, growth = int(number(options, "kept")), int(number(options, "growth"))
     iterations, warmup = int(number(options, "iterations")), int(number(options, "warmup"))
     layouts = options["layouts"].split(",")
-    ks = [int(k) for k in options["k"].split(",")]
+    ks = whole_numbers(options, "k")
     cells: dict[str, dict[str, Any]] = {layout: {} for layout in layouts}
     with open_pool(problem=problem, workers=base.evaluation.workers) as pool:
         first = configured(base, layout="stable", k=8, kept=kept, growth=growth)
@@ -204,7 +203,7 @@ def main(arguments: list[str]) -> None:
     result: dict[str, Any] = {"costs": costs(model), "problems": {}}
     sys.stdout.write(f"{result['costs']}\n")
     for name in options["problems"].split(","):
-        problem = load_problem(Path(shipped()[name]))
+        problem = chosen_problem({"problem": name})
         result["problems"][name] = measure(problem, base, model, options)
     model.close()
     result["options"] = options
@@ -213,7 +212,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -54,7 +54,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine.core import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,7 +230,4 @@ def rounded(figures: Figures) -> Figures:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

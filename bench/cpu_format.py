@@ -12,12 +12,9 @@ scale for each row of the weights and for each token, what is around it in the f
 
 ``cpu=old`` hides AVX512_BF16 and AMX: vLLM then loads its library for AVX512 alone and chooses the
 kernels of such a CPU, and oneDNN keeps to AVX512_VNNI. So the instructions are an older CPU's, and
-not the caches, the memory or the clock. ``runs=3`` adds that many rounds of runs of ``seconds`` of
-problem signal in each format of ``formats``, interleaved, and in those of another checkout at
-``baseline=FOLDER``, which takes no format.
+not the caches, the memory or the clock. What a format brings whole runs: ``bench.cpu_format_runs``.
 
-Usage: python -m bench.cpu_format [cpu=this|old] [rounds=5] [steps=24] [runs=0] [seconds=60]
-       [arms=bfloat16,float32] [formats=bfloat16,float32] [baseline=FOLDER]
+Usage: python -m bench.cpu_format [cpu=this|old] [rounds=5] [steps=24] [arms=bfloat16,float32]
 The last line printed is JSON.
 """
 
@@ -36,7 +33,7 @@ from bench.cpu_format_side import OLD_CPU
 from bench.figures import spread
 from bench.int8 import int8_folder
 from bench.lines import HelperProcess
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine import config
 from engine.core import UserError
 from engine.inference import find_weights
@@ -142,7 +139,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

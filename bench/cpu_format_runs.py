@@ -29,7 +29,7 @@ from typing import Any
 from bench.cpu_format import CPUS, ROOT, ratios
 from bench.figures import spread
 from bench.int8 import int8_folder
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine import config
 from engine.core import UserError
 from engine.inference import find_weights
@@ -132,7 +132,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import milliseconds
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command, whole_number
 from bench.report import Search, make_run
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.store import Event, EventLog, Verdict
 
 _DEFAULTS = {
@@ -46,8 +46,8 @@ _LAST = 15.0  # seconds until the last candidate has to be shown
 def main(arguments: Sequence[str]) -> None:
     """Make the runs, serve them, let one grow and print what that took."""
     options = read_options(arguments, _DEFAULTS, usage=__doc__ or "")
-    runs, candidates, rate = (int(number(options, k)) for k in ("runs", "candidates", "rate"))
-    problem = load_problem(shipped()[options["problem"]])
+    runs, candidates, rate = (whole_number(options, k) for k in ("runs", "candidates", "rate"))
+    problem = chosen_problem({"problem": options["problem"]})
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         search = make_run(folder / "run-0", problem, candidates)
@@ -163,4 +163,4 @@ def _delays(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -28,12 +28,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from engine import config
 from engine.core import (
     INITIAL,
@@ -46,7 +45,7 @@ from engine.core import (
     UserError,
 )
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.prompts import Operator, make_operators
 from engine.settings import RunSettings
 from engine.syntax import read
@@ -229,7 +228,7 @@ def main(arguments: list[str]) -> None:
     rounds, k = int(number(options, "rounds")), int(number(options, "k"))
     settings = config.resolve([*model_arguments(options), f"search.k={k}"])
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
-    problem = load_problem(Path(shipped()[options["problem"]]))
+    problem = chosen_problem({"problem": options["problem"]})
     model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
     operators = make_operators(
         names,
@@ -266,7 +265,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

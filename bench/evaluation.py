@@ -46,7 +46,6 @@ import json
 import logging
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -57,7 +56,7 @@ from typing import Any
 from bench import bare, peer
 from bench.figures import milliseconds, percentile, spread
 from bench.lines import HelperProcess
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine.core import Evaluation, Problem, UserError
 from engine.evaluation import EvaluatorPool, open_pool
 from engine.problem import load_problem, shipped
@@ -314,8 +313,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        print(f"bench.evaluation: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_as_command(main)

@@ -38,8 +38,7 @@ from typing import Any
 import numpy as np
 
 from bench.figures import spread
-from bench.options import number, read_options
-from engine.core import UserError
+from bench.options import number, read_options, run_as_command
 from kernels import (
     circle_packing,
     circle_packing_reference,
@@ -206,7 +205,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

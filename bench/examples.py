@@ -34,9 +34,9 @@ from typing import Any
 
 from bench.fanout import ends_of_answer
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from engine import Engine, config, fanout
-from engine.core import Generation, UserError
+from engine.core import Generation
 from engine.inference import Sampling, find_weights
 
 DEFAULTS = {"rounds": "5", "k": "8", "model": "smollm2"}
@@ -168,7 +168,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command, whole_numbers
 from engine import config
 from engine.core import UserError
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
@@ -69,7 +69,7 @@ def ends_of_answer(model: LanguageModel, folder: Path) -> tuple[int, ...]:
 def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    ks = [int(k) for k in options["k"].split(",")]
+    ks = whole_numbers(options, "k")
     rounds, length = int(number(options, "rounds")), int(number(options, "prompt"))
     if length <= SYSTEM_TOKENS + PARENT_TOKENS:
         raise UserError(f"prompt={length} leaves no room for other programs")
@@ -112,7 +112,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -27,11 +27,11 @@ from concurrent.futures import Future
 from itertools import count, cycle
 
 from bench.figures import milliseconds, spread
-from bench.options import number, read_options
-from engine.core import Problem, UserError
+from bench.options import number, read_options, run_as_command
+from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores
 from engine.mutation import mutated
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.syntax import read
 from engine.syntax.workers import SyntaxWorkers
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     rounds, calls = int(number(options, "rounds")), int(number(options, "calls"))
     found = {}
     for name in options["problems"].split(","):
-        problem = load_problem(shipped()[name])
+        problem = chosen_problem({"problem": name})
         found[name] = {
             **_measured(problem, rounds=rounds, calls=calls),
             "parsing": _parsing(problem, rounds=rounds, calls=calls),
@@ -141,7 +141,4 @@ def _latency(pool: EvaluatorPool, problem: Problem) -> float:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -24,13 +24,13 @@ from itertools import count, cycle
 from pathlib import Path
 
 from bench.figures import milliseconds, spread
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from engine import config
-from engine.core import Problem, UserError
+from engine.core import Problem
 from engine.evaluation import EvaluatorPool
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
 from engine.mutation import mutated
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 
 DEFAULTS = {"problems": "signal,circle_packing", "rounds": "8", "calls": "10", "cores": "1"}
 DEFAULTS |= {"model": "smollm2", "out": ""}
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     model = LanguageModel(settings=settings, folder=weights, seed=0)
     found = {}
     for name in options["problems"].split(","):
-        problem = load_problem(shipped()[name])
+        problem = chosen_problem({"problem": name})
         found[name] = _measured(model, problem, cores=cores, rounds=rounds, calls=calls)
         sys.stdout.write(f"{name}: {found[name]['slowdown']}\n")
     model.close()
@@ -103,7 +103,4 @@ def _call(model: LanguageModel, problem: Problem, *, seed: int) -> float:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

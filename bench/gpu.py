@@ -43,7 +43,7 @@ from pathlib import Path
 
 from bench import gpu_model
 from bench.gpu_model import Bench, Figures, NotRunError
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from engine import config
 from engine.core import UserError
 from engine.evaluation import evaluator_cores, model_cores
@@ -282,8 +282,4 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        print(f"bench.gpu: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_as_command(main)

@@ -31,13 +31,13 @@ from typing import Any
 from bench.cache import configured
 from bench.figures import paired
 from bench.finished import add_finished, read_finished, shared_options
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from bench.runs import temporary_run
 from engine import config
-from engine.core import Direction, Problem, UserError
+from engine.core import Direction, Problem
 from engine.evaluation import EvaluatorPool, open_pool
 from engine.inference import LanguageModel, find_weights, prepare
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.settings import RunSettings
 
 DEFAULTS = {
@@ -134,7 +134,7 @@ def main(arguments: list[str]) -> None:
         ]
     )
     prepare(threads=base.model.threads, kv_cache_gb=base.model.kv_cache_gb)
-    problem = load_problem(Path(shipped()[options["problem"]]))
+    problem = chosen_problem({"problem": options["problem"]})
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     shared = shared_options(options, apart=_APART)
@@ -165,7 +165,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

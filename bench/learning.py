@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import holm, paired
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from engine.core import INITIAL, Direction, Problem, UserError
 from engine.probe import PROBE, compared
 from engine.problem import load_problem, shipped
@@ -305,7 +305,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

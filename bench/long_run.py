@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine.core import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -223,7 +223,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

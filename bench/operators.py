@@ -19,20 +19,33 @@ from __future__ import annotations
 import json
 import logging
 import statistics
-import sys
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bench.options import model_arguments
+from bench.options import (
+    model_arguments,
+    number,
+    read_options,
+    run_as_command,
+    whole_numbers,
+)
 from bench.runs import temporary_run
 from engine import config
 from engine.evaluation import open_pool
 from engine.inference import LanguageModel, find_weights, prepare
 from engine.problem import load_problem
+from engine.settings import RunSettings, settings_of
 from engine.store import RunHistory
+
+_DEFAULTS = {
+    "operators": "infill,rewrite,diff",
+    "seconds": "120",
+    "seeds": "0,1,2",
+    "model": "smollm2",
+}
 
 
 def figures(histories: list[RunHistory]) -> dict[str, Any]:
@@ -69,31 +82,38 @@ def improved(history: RunHistory) -> int:
     return count
 
 
+def _alone(settings: RunSettings, operator: str) -> RunSettings:
+    """Return the settings with one operator.
+
+    Raises:
+        UserError: there is no such operator.
+    """
+    values = asdict(settings)
+    values["search"]["operators"] = {operator: 1.0}
+    return settings_of(values)
+
+
 def main(arguments: list[str]) -> None:
     """Measure and print."""
-    options = {"operators": "infill,rewrite,diff", "seconds": "120", "seeds": "0,1,2"}
-    given = dict(each.split("=", 1) for each in arguments)
-    options.update({key: given.pop(key) for key in list(given) if key in options})
-    names = options["operators"].split(",")
-    seeds = [int(seed) for seed in options["seeds"].split(",")]
+    own = [each for each in arguments if each.partition("=")[0] in _DEFAULTS]
+    options = read_options(own, _DEFAULTS, usage=__doc__ or "")
+    seeds, seconds = whole_numbers(options, "seeds", least=0), number(options, "seconds")
     settings = config.resolve(
         ["budget.candidates=1000000", "budget.seconds=null", "islands.count=1"]
-        + model_arguments({"model": given.pop("model", "smollm2")})
-        + [f"{key}={value}" for key, value in given.items()]
+        + model_arguments(options)
+        + [each for each in arguments if each not in own]
     )
+    alone = {name: _alone(settings, name) for name in options["operators"].split(",")}
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = load_problem(Path(settings.problem))
-    histories: dict[str, list[RunHistory]] = {name: [] for name in names}
+    histories: dict[str, list[RunHistory]] = {name: [] for name in alone}
     with open_pool(problem=problem, workers=settings.evaluation.workers) as pool:
         model = LanguageModel(settings=settings.model, folder=find_weights(settings.model), seed=0)
         for seed in seeds:
-            for name in names:
-                one = replace(
-                    settings, seed=seed, search=replace(settings.search, operators={name: 1.0})
-                )
-                ends = time.monotonic() + float(options["seconds"])
+            for name, one in alone.items():
+                ends = time.monotonic() + seconds
                 history = temporary_run(
-                    settings=one,
+                    settings=replace(one, seed=seed),
                     problem=problem,
                     model=model,
                     pool=pool,
@@ -108,4 +128,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    main(sys.argv[1:])
+    run_as_command(main)

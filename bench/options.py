@@ -1,11 +1,23 @@
-"""The ``key=value`` arguments of a benchmark."""
+"""A benchmark as a command: its ``key=value`` arguments, and how it ends."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
+from engine.arguments import execute
 from engine.core import UserError
+
+
+def run_as_command(main: Callable[[list[str]], int | None]) -> NoReturn:
+    """Run a benchmark on this process's arguments, and end with its exit code.
+
+    Bad input is one line on standard error, and 2. ``--help`` prints the docstring of the module
+    that has ``main``.
+    """
+    usage = sys.modules[main.__module__].__doc__ or ""
+    sys.exit(execute(lambda given: main(given.rest) or 0, sys.argv[1:], keys=(), usage=usage))
 
 
 def read_options(
@@ -49,3 +61,20 @@ def number(options: Mapping[str, str], key: str) -> float:
     if not 0 < value < float("inf"):
         raise UserError(f"{key}={options[key]} is no number above 0")
     return value
+
+
+def whole_number(options: Mapping[str, str], key: str, *, least: int = 1) -> int:
+    """Return option ``key`` as a whole number, ``least`` or more.
+
+    Raises:
+        UserError: it is something else.
+    """
+    text = options[key]
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= least):
+        raise UserError(f"{key}={text} is no whole number, {least} or more")
+    return int(text)
+
+
+def whole_numbers(options: Mapping[str, str], key: str, *, least: int = 1) -> list[int]:
+    """Return option ``key``, which has commas between them, as `whole_number` does."""
+    return [whole_number({key: each}, key, least=least) for each in options[key].split(",")]

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from bench.experiments.results import machine
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command, whole_number, whole_numbers
 from bench.scale.check import verdicts
 from engine.cluster.outposts.outpost import cores_of
 from engine.cluster.places import island_folder
@@ -41,10 +41,10 @@ def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     seconds = number(options, "seconds")
-    counts = [int(each) for each in options["outposts"].split(",")]
+    counts, rounds = whole_numbers(options, "outposts", least=0), whole_number(options, "rounds")
     found: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch:
-        for _ in range(int(number(options, "rounds"))):
+        for _ in range(rounds):
             for each in counts:
                 found[each].append(_measured(each, seconds=seconds, runs=Path(scratch)))
                 sys.stdout.write(f"{each} outposts: {found[each][-1]}\n")
@@ -114,4 +114,4 @@ def _cpu_seconds(driver: int) -> Mapping[tuple[str, int], float]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

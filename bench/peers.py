@@ -70,7 +70,7 @@ from typing import Any
 from bench import peer
 from bench.guard import Guarded
 from bench.judge import Judge
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from bench.rates import engine_figures, peer_figures, summed_up, table
 from bench.serving import MODEL, THREADS, serve
 from engine import config
@@ -287,8 +287,4 @@ def main(arguments: list[str]) -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is ended
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        print(f"bench.peers: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_as_command(main)

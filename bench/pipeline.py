@@ -51,13 +51,13 @@ from numba import njit
 
 from bench.figures import paired, spread
 from bench.finished import add_finished, read_finished, shared_options
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from bench.runs import TemporaryRun, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores
 from engine.inference import LanguageModel, find_weights, prepare
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.settings import RunSettings
 from engine.timeline import Timeline
 
@@ -245,7 +245,7 @@ def main(arguments: list[str]) -> None:
     cores = evaluator_cores(1)  # before this process gives them away
     os.sched_setaffinity(0, model_cores(cores))
     prepare(threads=1, kv_cache_gb=base.model.kv_cache_gb)
-    problem = load_problem(Path(shipped()[options["problem"]]))
+    problem = chosen_problem({"problem": options["problem"]})
     out = Path(options["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     shared = shared_options(options, apart=_APART)
@@ -282,7 +282,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

@@ -28,11 +28,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import read_options, run_as_command, whole_number
 from engine import config
 from engine.core import INITIAL, Evaluation, Failure, Miss, Problem, Refusal, Update
 from engine.mutation.mutate import mutated
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.store import Call, Child, Event, EventLog, Session, Verdict, create_run
 from engine.syntax import read
 from engine.timeline import TIMELINE, Activity, Timeline
@@ -46,8 +46,8 @@ _STEP_US = 20_000  # of the model, and of an evaluation, on the timeline
 def main(arguments: Sequence[str]) -> None:
     """Make the run, report it and print what that took."""
     options = read_options(arguments, _DEFAULTS, usage=__doc__ or "")
-    candidates, rounds = (int(number(options, key)) for key in ("candidates", "rounds"))
-    problem = load_problem(shipped()[options["problem"]])
+    candidates, rounds = (whole_number(options, key) for key in ("candidates", "rounds"))
+    problem = chosen_problem({"problem": options["problem"]})
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(options["keep"] or temporary) / f"report-{candidates}"
         children = make_run(folder, problem, candidates).children
@@ -222,4 +222,4 @@ def _measured(folder: Path, kind: str, written: Path, rounds: int) -> dict[str, 
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from engine.core import UserError
 
 CACHES = ("none", "lmcache")
@@ -47,11 +47,12 @@ _MOST_SECONDS = 900.0
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, _DEFAULTS, usage=__doc__ or "")
-    rounds, candidates = int(number(options, "rounds")), int(number(options, "candidates"))
+    rounds, candidates = whole_number(options, "rounds"), whole_number(options, "candidates")
+    first = whole_number(options, "seed", least=0)
     every: dict[str, list[dict[str, dict[str, float]]]] = {cache: [] for cache in CACHES}
     for turn in range(rounds):
         for cache in CACHES if turn % 2 == 0 else reversed(CACHES):
-            seed = int(options["seed"]) + turn
+            seed = first + turn
             with tempfile.TemporaryDirectory() as scratch:
                 seen = restart(
                     Path(scratch),
@@ -167,4 +168,4 @@ def _rows(folder: Path, kind: str, session: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine.core import UserError
 from engine.inference.shared_prefix.limits import Limits
 from engine.inference.shared_prefix.reference import Segment, common_blocks, segments
@@ -226,7 +226,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

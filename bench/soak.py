@@ -27,7 +27,6 @@ import os
 import random
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -39,8 +38,8 @@ from typing import Any
 from bench import bare
 from bench.hostile import HONEST, HOSTILE
 from bench.machine import Resources, leaks, look, strays
-from bench.options import number, read_options
-from engine.core import Evaluation, Failure, UserError
+from bench.options import number, read_options, run_as_command
+from engine.core import Evaluation, Failure
 from engine.evaluation import EvaluatorPool, open_pool
 from engine.problem import load_problem, shipped
 
@@ -245,8 +244,4 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        print(f"bench.soak: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_as_command(main)

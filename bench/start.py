@@ -23,7 +23,7 @@ from pathlib import Path
 
 from bench.experiments.results import commit, machine
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine.core import UserError
 
 DEFAULTS = {"baseline": "", "rounds": "15", "problem": "signal"}
@@ -92,7 +92,4 @@ def measured(checkout: Path, problem: str) -> Figures:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

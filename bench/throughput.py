@@ -26,10 +26,10 @@ from typing import Any
 from unittest import mock
 
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, number, read_options, run_as_command
 from bench.runs import temporary_run
 from engine import config
-from engine.core import Problem, UserError
+from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores, model_cores, open_pool
 from engine.inference import (
     FanOut,
@@ -42,7 +42,7 @@ from engine.inference import (
 )
 from engine.inference.engine_options import engine_args
 from engine.inference.fanout import Truncation, sampling_params, truncation
-from engine.problem import load_problem, shipped
+from engine.problem import chosen_problem
 from engine.settings import ModelSettings, RunSettings
 
 DEFAULTS = {
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> None:
     cores = evaluator_cores(1)  # before this process gives them away
     os.sched_setaffinity(0, model_cores(cores))
     prepare(threads=int(number(options, "threads")), kv_cache_gb=base.model.kv_cache_gb)
-    problem = load_problem(Path(shipped()[options["problem"]]))
+    problem = chosen_problem({"problem": options["problem"]})
     weights = find_weights(base.model)
     base = replace(base, model=in_its_format(base.model, folder=weights))
     model = NotingModel(settings=base.model, folder=weights, seed=0)
@@ -177,7 +177,4 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

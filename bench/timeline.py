@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.figures import spread
-from bench.options import number, read_options
+from bench.options import read_options, run_as_command, whole_number
 from engine.timeline import TIMELINE, Activity, Timeline, Track
 
 _DEFAULTS = {"rounds": "7", "spans": "50000"}
@@ -31,7 +31,7 @@ _DEFAULTS = {"rounds": "7", "spans": "50000"}
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, _DEFAULTS, usage=__doc__ or "")
-    rounds, spans = int(number(options, "rounds")), int(number(options, "spans"))
+    rounds, spans = whole_number(options, "rounds"), whole_number(options, "spans")
     figures = {}
     for name, record in (("live", _live), ("afterwards", _afterwards)):
         for threads in (1, 2):
@@ -71,4 +71,4 @@ def _afterwards(track: Track, spans: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

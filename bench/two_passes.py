@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.options import read_options
+from bench.options import read_options, run_as_command
 from bench.shared_prefix import whole
 from engine.core import UserError
 from engine.inference import prepare
@@ -321,8 +321,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        print(f"bench.two_passes: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_as_command(main)

@@ -23,9 +23,11 @@ import numpy as np
 
 from engine.arguments import Arguments, execute
 from engine.core import INITIAL, Evaluation, Problem, UserError
+from engine.core.bundle import files_of, is_bundle
 from engine.evaluation import open_pool, rehearsed
 from engine.problem import CHOICE, check_initial_verdict, chosen_problem, read_program
 
+_MOST_NAMED = 8  # files of a program
 KEYS = (*CHOICE, "program", "evaluation.strict")
 
 
@@ -41,11 +43,7 @@ def _evaluate(arguments: Arguments) -> int:
     if "program" not in given:
         raise UserError("program= is missing; give the file to score, program=FILE")
     problem = chosen_problem(given)
-    initial = problem.initial_program
-    is_initial = given["program"] == INITIAL
-    program = (
-        initial if is_initial else read_program(Path(given["program"]), initial_program=initial)
-    )
+    program = _program(given["program"], problem)
     strict = arguments.flag("evaluation.strict")
     problem = rehearsed(problem, strict=strict)
     with open_pool(problem=problem, workers=1, only=program) as pool:
@@ -58,6 +56,26 @@ def _evaluate(arguments: Arguments) -> int:
         check_initial_verdict(problem, evaluation)  # else it is the problem that is broken
     sys.stdout.write("\n".join(_lines(problem, evaluation)) + "\n")
     return 0 if evaluation.failure is None else 1
+
+
+def _program(named: str, problem: Problem) -> str:
+    """Return the program of a problem that ``program=`` names.
+
+    Raises:
+        UserError: it can't be read, or is a folder without a file that the problem's programs have.
+    """
+    initial = problem.initial_program
+    if named == INITIAL:
+        return initial
+    path, files = Path(named), [*files_of(initial)]
+    if path.is_dir() and not any((path / name).is_file() for name in files):
+        if is_bundle(initial):
+            more = ", ..." if len(files) > _MOST_NAMED else ""
+            expected = f"give a folder with {', '.join(files[:_MOST_NAMED])}{more}"
+        else:
+            expected = "it is one file: give program=FILE"
+        raise UserError(f"{path} holds no program of problem {problem.name}; {expected}")
+    return read_program(path, initial_program=initial)
 
 
 def _load_scorer(problem: Problem) -> None:

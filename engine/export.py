@@ -16,9 +16,11 @@ reward=KIND     rank or target, as learning.reward; the runs' own setting by def
 
 docs/learning.md has the columns. The GRPO trainers of TRL and verl sample answers themselves and
 read prompts alone; ``format=groups`` is for those who train on recorded groups. Only runs that
-learned recorded prompts' tokens and log-probabilities. Exit codes: 0, or 2 for bad input.
+learned recorded prompts' tokens and log-probabilities. Where the problem is gone, its direction is
+read in the run's ``summary.json``. Exit codes: 0, or 2 for bad input.
 """
 
+import io
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +37,8 @@ from engine.core import UserError
 from engine.durable import write_whole
 from engine.learning.records import ROWS, Recording
 from engine.learning.rewards import Kind
-from engine.problem import read_aims, read_direction
+from engine.problem import read_aims
+from engine.settings import LearningSettings, RunSettings
 from engine.store import read_log, replay
 
 
@@ -50,24 +53,24 @@ def _export(arguments: Arguments) -> int:
     out = Path(named)
     if form not in ROWS:
         raise UserError(f"format is {form!r}; it must be one of {', '.join(ROWS)}")
-    if out.suffix not in _WRITERS:
+    if out.suffix not in _FILES:
         raise UserError(f"out is {named!r}; it must be a file that ends in .parquet or .jsonl")
-    if not arguments.rest:
-        raise UserError("give at least one run's folder, such as runs/NAME")
-    recordings = [_read(Path(each), options.get("reward")) for each in arguments.rest]
+    folders = [Path(each) for each in arguments.rest]
+    config.check_folders(folders)
+    recordings = [_read(folder, options.get("reward")) for folder in folders]
     rows = [row for each in recordings for row in ROWS[form](each)]
     if not rows:
         raise UserError(f"the runs hold nothing for format={form}")
     common = set[str].intersection(*(set(row) for row in rows))
-    _WRITERS[out.suffix](out, [{k: v for k, v in row.items() if k in common} for row in rows])
+    content = _FILES[out.suffix]([{k: v for k, v in row.items() if k in common} for row in rows])
+    write_whole(out, content)
     print(f"{len(rows)} rows in {out}")
     return 0
 
 
 def _read(folder: Path, reward: str | None) -> Recording:
     settings = config.load_recorded(folder)
-    problem = Path(settings.problem)
-    direction, (_, target) = read_direction(problem), read_aims(problem)
+    direction, _ = config.recorded_scores(settings, folder=folder)
     history = replay(read_log(folder), direction, name=folder)
     if settings.advisor.enabled or settings.guidance.enabled:
         what = "an advisor" if settings.advisor.enabled else "guidance that was rewritten"
@@ -75,38 +78,47 @@ def _read(folder: Path, reward: str | None) -> Recording:
             f"{folder} had {what}: answers stand in several prompts for each child, which can't be "
             "exported yet"
         )
-    learning = settings.learning
-    if reward is not None:
-        if reward not in get_args(Kind):
-            raise UserError(f"reward is {reward!r}; it must be {' or '.join(get_args(Kind))}")
-        learning = replace(learning, reward=cast(Kind, reward))
     return Recording(
         name=str(folder),
-        settings=learning,
+        settings=_rewarding(settings, reward, folder=folder),
         direction=direction,
-        target=target,
+        target=read_aims(Path(settings.problem))[1],
         history=history,
     )
 
 
-def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), partial)
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path} can't be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+def _rewarding(settings: RunSettings, reward: str | None, *, folder: Path) -> LearningSettings:
+    """Return how a run's children are rewarded: as it did, or as the command line says.
+
+    Raises:
+        UserError: there is no such reward, or the problem with its target is gone.
+    """
+    learning, problem = settings.learning, Path(settings.problem)
+    if reward is not None:
+        if reward not in get_args(Kind):
+            raise UserError(f"reward is {reward!r}; it must be {' or '.join(get_args(Kind))}")
+        learning = replace(learning, reward=cast(Kind, reward))
+    if learning.reward == "target" and not problem.exists():
+        raise UserError(
+            f"{problem}: the problem's folder is gone, and with it the target that {folder} is to "
+            "be rewarded by; put it back, or give reward=rank"
+        )
+    return learning
 
 
-def _write_jsonl(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    write_whole(path, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))
+def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), content)
+    return content.getvalue()
 
 
-_WRITERS: Mapping[str, Callable[[Path, Sequence[Mapping[str, Any]]], None]] = {
-    ".parquet": _write_parquet,
-    ".jsonl": _write_jsonl,
+def _jsonl(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+
+
+_FILES: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], bytes]] = {
+    ".parquet": _parquet,
+    ".jsonl": _jsonl,
 }
 
 

@@ -11,6 +11,8 @@ of=RUN       run whose parents the prompts are of (RUN itself); a run that learn
 prompts=N    how many (8), of as many parents, spread evenly over that run's, the first one first
 children=N   of each prompt, for each of the two (64)
 seed=N       of places and samples (1)
+problem.path=FOLDER
+             where the problem lies, if not where it was
 
 Counted are, among a prompt's children, the *unique valid* programs: different from each other and
 from the parent, and with a score; and the *improving* ones of them, better than the parent. The
@@ -30,6 +32,7 @@ import numpy as np
 
 from engine import config
 from engine.arguments import Arguments, execute
+from engine.beginning import check_unchanged
 from engine.core import Candidate, Evaluation, Problem, Program, Prompt, Proposal, UserError
 from engine.durable import write_whole
 from engine.evaluation import Evaluators
@@ -43,6 +46,8 @@ from engine.settings import NEED_MORE, RunSettings
 from engine.store import RunHistory, read_log, replay
 from engine.syntax import read
 
+_PROBLEM = "problem.path"
+_KEYS = ("of", "prompts", "children", "seed", _PROBLEM)
 _STREAM = 0x50  # keeps the seeds apart from a run's
 _RESAMPLES = 2000
 _COUNTS = ("children", "valid", "unique_valid", "improving")
@@ -65,9 +70,7 @@ class FrozenPrompt:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; return the exit code."""
-    return execute(
-        _probe, arguments, keys=("of", "prompts", "children", "seed"), usage=__doc__ or ""
-    )
+    return execute(_probe, arguments, keys=_KEYS, usage=__doc__ or "")
 
 
 def _probe(arguments: Arguments) -> int:
@@ -76,13 +79,15 @@ def _probe(arguments: Arguments) -> int:
     count, children = arguments.number("prompts", 8), arguments.number("children", 64)
     seed = arguments.number("seed", 1)
     folder = Path(arguments.rest[0])
-    settings = config.load_resumed(folder)
+    moved = [f"{key}={value}" for key, value in arguments.options.items() if key == _PROBLEM]
+    settings = config.load_resumed(folder, changes=moved)
     if settings.advisor.enabled:
         raise UserError(f"{folder} had an advisor; a probe is of children with one prompt alone")
     problem = read_problem(settings)
     history = replay(read_log(folder), problem.direction, name=folder)
     if not history.adapter:
         raise UserError(f"{folder} has no adapter: it learned nothing (learning.method, budget)")
+    check_unchanged(problem, history.sessions[0], folder=folder)
     source = Path(arguments.options.get("of", folder))
     others = replay(read_log(source), problem.direction, name=source)
     if others.sessions[0].fingerprint != history.sessions[0].fingerprint:

@@ -66,7 +66,7 @@ def one_error(err: str) -> str:
             "unknown model 'nonsense'; valid: derived, mutation, qwen3_5_4b, qwen3_6_27b, "
             "qwen3_6_35b_a3b, qwen3_coder_30b, smollm2",
         ),
-        ("search.kk=8", "unknown key 'search.kk'; did you mean search.k? valid keys: problem, "),
+        ("search.kk=8", "unknown key 'search.kk'; did you mean search.k? or "),
         ("+more=1", "adds or removes a key"),
         ("signal", "key=value"),
         ("seed=1,2", "add --multirun"),
@@ -79,7 +79,7 @@ def one_error(err: str) -> str:
         ("budget.patience=0", "budget.patience is 0; it must be 1 or more"),
         ("budget.target=best", "budget.target is 'best'; it must be a finite number, or null"),
         ("budget.prices.prompt=-1", "budget.prices.prompt is -1; it must be 0 or more"),
-        ("budget.price.prompt=1", "did you mean budget.prices.prompt? valid keys: "),
+        ("budget.price.prompt=1", "did you mean budget.prices.prompt? or "),
         ("seed=-1", "seed is -1; it must be 0 or more"),
         ("evaluation.workers=0", "evaluation.workers is 0; it must be 1 or more"),
         ("islands.count=0", "islands.count is 0; it must be 1 or more"),

@@ -35,7 +35,7 @@ from pathlib import Path
 from bench.fuzz.hunt import Found, hunt
 from bench.fuzz.targets import TARGETS
 from bench.fuzz.worker import rng_of
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command
 from engine.core import UserError
 
 _DEFAULTS = {"inputs": "1000000", "seed": "0", "target": "", "input": "", "seconds": "120"}
@@ -110,8 +110,4 @@ def _rounded(counts: dict[str, object]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+    run_as_command(main)

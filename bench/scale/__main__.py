@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
-from bench.options import number, read_options
+from bench.options import number, read_options, run_as_command, whole_number, whole_numbers
 from bench.scale.costs import Cluster, Costs
 from bench.scale.simulation import simulated
 from engine.core import UserError
@@ -50,7 +50,10 @@ def main(arguments: Sequence[str]) -> None:
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     costs, candidates = read_costs(options["costs"], options["set"])
     usual = Cluster(workers=1, candidates=candidates)
-    iterations, seeds = number(options, "iterations"), int(number(options, "seeds"))
+    iterations, seeds = number(options, "iterations"), whole_number(options, "seeds")
+    workers, intervals = whole_numbers(options, "workers"), whole_numbers(options, "every", least=0)
+    at, spread = whole_number(options, "at"), number(options, "spread")
+    life = number(options, "life")
 
     def shown(cluster: Cluster) -> dict[str, object]:
         seconds = iterations * iteration_seconds(costs, cluster)
@@ -58,18 +61,14 @@ def main(arguments: Sequence[str]) -> None:
         sys.stdout.write(f"{found}\n")
         return found
 
-    growth = [shown(replace(usual, workers=int(each))) for each in options["workers"].split(",")]
-    at, spread = int(number(options, "at")), number(options, "spread")
+    growth = [shown(replace(usual, workers=each)) for each in workers]
     uneven = replace(usual, workers=at, spread=spread)
-    migration = [
-        {"every": int(each), **shown(replace(uneven, every=int(each)))}
-        for each in options["every"].split(",")
-    ]
+    migration = [{"every": each, **shown(replace(uneven, every=each))} for each in intervals]
     result = {
         "costs": asdict(costs),
         "growth": growth,
         "migration": migration,
-        "deaths": deaths(costs, workers=at, life=number(options, "life")),
+        "deaths": deaths(costs, workers=at, life=life),
         "options": options,
     }
     sys.stdout.write(json.dumps(result) + "\n")
@@ -107,8 +106,10 @@ def read_costs(file: str, override: str) -> tuple[Costs, float]:
     """Return the costs of a file, some of them overridden, and the candidates of a call.
 
     Raises:
-        UserError: there is no such file, or no such cost.
+        UserError: no file is named, there is none, or no such cost.
     """
+    if not file:
+        raise UserError("costs= is missing; give costs=FILE, which bench.scale.measure prints")
     names = {each.name for each in fields(Costs)}
     try:
         values = json.loads(Path(file).read_text())
@@ -125,4 +126,4 @@ def read_costs(file: str, override: str) -> tuple[Costs, float]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -25,7 +25,14 @@ from pathlib import Path
 
 from bench.experiments.results import machine
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options
+from bench.options import (
+    model_arguments,
+    number,
+    read_options,
+    run_as_command,
+    whole_number,
+    whole_numbers,
+)
 from bench.scale.costs import Cluster
 from bench.scale.measure import measured
 from bench.scale.simulation import simulated
@@ -50,15 +57,15 @@ _WARM = 0.25  # share of a run that does not count
 def main(arguments: Sequence[str]) -> None:
     """Measure, simulate and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    seconds, islands = number(options, "seconds"), int(number(options, "islands"))
-    workers = [int(each) for each in options["workers"].split(",")]
+    seconds, islands = number(options, "seconds"), whole_number(options, "islands")
+    workers, rounds = whole_numbers(options, "workers"), whole_number(options, "rounds")
     with tempfile.TemporaryDirectory() as scratch:
         costs, candidates = measured(
-            options, calls=int(number(options, "calls")), scratch=Path(scratch)
+            options, calls=whole_number(options, "calls"), scratch=Path(scratch)
         )
         sys.stdout.write(f"{costs}, {candidates:.2f} candidates a call\n")
         real: dict[int, list[float]] = {each: [] for each in workers}
-        for _ in range(int(number(options, "rounds"))):
+        for _ in range(rounds):
             for each in workers:
                 real[each].append(
                     _an_hour(options, workers=each, islands=islands, scratch=Path(scratch))
@@ -119,4 +126,4 @@ def verdicts(folders: Sequence[Path]) -> list[float]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -29,7 +29,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.experiments.results import machine
-from bench.options import model_arguments, number, read_options
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from bench.scale.costs import Costs
 from engine import config
 from engine.cluster.before_ray import prepare_ray
@@ -72,7 +72,7 @@ class _Islands:
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    calls = int(number(options, "calls"))
+    calls = whole_number(options, "calls")
     with tempfile.TemporaryDirectory() as scratch:
         costs, candidates = measured(options, calls=calls, scratch=Path(scratch))
     result = {**asdict(costs), "candidates": candidates, "options": options, "machine": machine()}
@@ -241,4 +241,4 @@ def _median(ask: Callable[[], object], *, times: int = 50) -> float:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -8,15 +8,15 @@ Usage: python -m bench.scale.page [results=bench/results] [to=docs]
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
-from bench.options import read_options
+from bench.options import read_options, run_as_command
+from engine.core import UserError
+from engine.documents import read_json
 from engine.durable import write_whole
 
 DEFAULTS = {"results": "bench/results", "to": "docs"}
@@ -30,19 +30,36 @@ def main(arguments: Sequence[str]) -> None:
     """Write the page and its pictures."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     results, to = Path(options["results"]), Path(options["to"])
-    checks = [json.loads(each.read_text()) for each in sorted(results.glob("scale-check*.json"))]
-    outposts = json.loads((results / "outposts.json").read_text())
+    checks = [_found(each) for each in sorted(results.glob("scale-check*.json"))]
+    outposts = _found(results / "outposts.json")
     simulated = {
-        each.stem.removeprefix("scale-"): json.loads(each.read_text())
+        each.stem.removeprefix("scale-"): _found(each)
         for each in sorted(results.glob("scale-*.json"))
         if not each.stem.startswith("scale-check")
     }
-    (to / IMAGES).mkdir(parents=True, exist_ok=True)
+    try:
+        (to / IMAGES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{to / IMAGES} can't be made: {error.strerror}; give to=FOLDER") from error
     for name, spec in (("growth", _growth(simulated)), ("migration", _migration(simulated))):
         picture = vl_convert.vegalite_to_svg(spec)
         write_whole(to / IMAGES / f"{name}.svg", picture)
     text = "\n".join(_page(checks, outposts, simulated))
     write_whole(to / "scale.md", text)
+
+
+def _found(file: Path) -> Any:
+    """Return what a benchmark printed last.
+
+    Raises:
+        UserError: it was not kept there, or is no JSON.
+    """
+    try:
+        return read_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{file} can't be read: {error}; give results=FOLDER, with what the benchmarks print"
+        ) from error
 
 
 def _page(
@@ -160,4 +177,4 @@ def _lines(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_as_command(main)

@@ -1,5 +1,6 @@
 """Hydra's groups and a command line become one nested mapping, and that the settings of a run."""
 
+import difflib
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
@@ -18,12 +19,14 @@ from engine.config.places import in_full
 from engine.core import UserError
 from engine.preset import settle
 from engine.problem import shipped
-from engine.section import valid_keys
 from engine.settings import RunSettings, settings_of
 
 _CONF = Path(__file__).parents[1] / "conf"
 GROUPS = ("problem", "model", "cache", "learning", "fill", "cluster", "method")
 """What can be chosen as a whole, by name; see `options`."""
+_SHOWN = 60  # characters of a key that there is not
+_NEAREST = 3
+_MOST_OWN = 9
 # Somebody else knows which keys there are below these: vLLM, or a registry of policies.
 _OPEN = (
     "model.engine.",
@@ -43,7 +46,7 @@ def resolve(arguments: Sequence[str]) -> RunSettings:
     """Return the settings that ``key=value`` arguments make of the defaults.
 
     Raises:
-        UserError: an unknown key or value, listing the valid ones, or a value out of bounds.
+        UserError: an unknown key or value, naming valid ones, or a value out of bounds.
     """
     overrides = parsed(arguments)
     given = {override.key_or_group: override.value() for override in overrides}
@@ -122,8 +125,26 @@ def _known(override: Override) -> str:
             )
         return given
     if key not in (*_valid_keys(), "search.operators") and not key.startswith(_OPEN):
-        raise UserError(f"unknown key {key!r}; {valid_keys(key, [*GROUPS, *_valid_keys()])}")
+        raise UserError(
+            f"unknown key {key[:_SHOWN]!r}; {_meant(key)}docs/reference.md has all keys"
+        )
     return f"++{given}"  # it may add a key to a mapping
+
+
+def _meant(key: str) -> str:
+    """Return what may be meant by a key that there is not, in words that more words follow."""
+    own = [each.removeprefix(f"{key}.") for each in _valid_keys() if each.startswith(f"{key}.")]
+    if own:
+        more = "" if len(own) <= _MOST_OWN else f" and {len(own) - _MOST_OWN} more"
+        return f"it is a group; give {key}.KEY, KEY one of {', '.join(own[:_MOST_OWN])}{more}; "
+    valid = [*GROUPS, *_valid_keys()]
+    inner = [each for each in valid if key and each.endswith(f".{key}")]  # its section forgotten
+    close = list(dict.fromkeys([*inner, *difflib.get_close_matches(key, valid)]))[:_NEAREST]
+    if not close:
+        close = difflib.get_close_matches(key, valid, cutoff=0.01)
+        return f"the nearest are {', '.join(close)}; " if close else ""
+    first, *others = close
+    return f"did you mean {first}? " + (f"or {', '.join(others)}? " if others else "")
 
 
 @functools.cache

@@ -112,8 +112,8 @@ def load_resumed(folder: Path, *, changes: Sequence[str] = ()) -> RunSettings:
     values["opentelemetry"] = target(values["opentelemetry"])
     if not Path(values["problem"]).exists():
         raise UserError(
-            f"the problem of {folder} is not at {values['problem']} here; give its folder, as in "
-            f"resume={folder} problem.path=FOLDER"
+            f"the problem of {folder} is not at {values['problem']} here; give its folder as "
+            "problem.path=FOLDER"
         )
     return settings_of(values)
 

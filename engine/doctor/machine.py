@@ -10,8 +10,10 @@ from pathlib import Path
 
 import engine
 from engine.checking.finding import Finding, doubtful, good, wrong
+from engine.core import UserError
 from engine.evaluation.descriptors import LEAST, WANTED, allowed_descriptors
 from engine.memory import CGROUP, available_bytes, total_bytes
+from engine.paths import expanded
 from engine.settings import RunSettings
 
 _GIB = 2**30
@@ -62,11 +64,12 @@ def limits() -> Iterator[Finding]:
 
 def disks(settings: RunSettings) -> Iterator[Finding]:
     """Yield whether there is room for runs and for temporary files."""
-    for name, folder, remedy in (
-        ("runs", Path(settings.runs).absolute(), "set runs=FOLDER"),
-        ("temporary", Path(tempfile.gettempdir()), "set TMPDIR"),
-    ):
-        yield disk(name, folder, remedy=remedy)
+    try:
+        runs = expanded(Path(settings.runs), what="runs").absolute()
+        yield disk("runs", runs, remedy="set runs=FOLDER")
+    except UserError as error:
+        yield wrong("disk", str(error), where="", remedy="")
+    yield disk("temporary", Path(tempfile.gettempdir()), remedy="set TMPDIR")
 
 
 def disk(name: str, folder: Path, *, remedy: str, wanted: int = _LITTLE_DISK) -> Finding:

@@ -1,13 +1,18 @@
-"""The model: whether its weights are here, and whether they and their KV fit."""
+"""The model: whether its files are here and whole, its options vLLM's, and whether it fits."""
 
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from safetensors import SafetensorError, safe_open
+
 from engine.checking.finding import Finding, doubtful, good, wrong
 from engine.core import UserError
 from engine.doctor.machine import disk
-from engine.inference import is_cpu_build, plan_of, prepared_weights
+from engine.documents import read_json
+from engine.inference import is_cpu_build, plan_of, prepare, prepared_weights
+from engine.inference.engine_options import check_engine_options
+from engine.inference.shape import read_shape
 from engine.memory import available_bytes
 from engine.settings import RunSettings
 
@@ -22,6 +27,8 @@ def model(settings: RunSettings) -> Iterator[Finding]:
     if of.kind == "mutation":
         yield good("model", "mutation: random changes, no weights")
         return
+    if of.engine:
+        yield from _options(settings)
     try:
         weights = prepared_weights(of)
     except UserError as error:
@@ -31,15 +38,60 @@ def model(settings: RunSettings) -> Iterator[Finding]:
         yield disk("model", Path(of.cache_dir), remedy="set model.cache_dir=DIR", wanted=_GIB)
         yield good("model", f"{of.name}: made of its package on first use, in {of.cache_dir}")
         return
-    if not _files(weights):
-        yield wrong(
-            "model",
-            f"{of.name}: no *.safetensors in {weights}",
-            where="",
-            remedy="download it anew",
-        )
+    damage = _damage(weights)
+    if damage is not None:
+        anew = f"remove {weights}, and it is made anew" if of.path is None else "download it anew"
+        yield wrong("model", f"{of.name}: {damage}", where="", remedy=anew)
         return
     yield good("model", f"{of.name}: {_size(weights) / _GIB:.2f} GiB in {weights}")
+    if is_cpu_build() and not all(path.suffix == ".gguf" for path in _files(weights)):
+        yield from _shape(weights)  # on a GPU its memory's plan needs that: see `memory`
+
+
+def _shape(weights: Path) -> Iterator[Finding]:
+    """Yield whether ``config.json`` lacks what most models have; vLLM may know the model."""
+    try:
+        read_shape(weights)
+    except UserError as error:
+        remedy = "vLLM may refuse it: give model.path=DIR with weights in Hugging Face's layout"
+        yield doubtful("model", str(error), where="", remedy=remedy)
+
+
+def _options(settings: RunSettings) -> Iterator[Finding]:
+    """Yield what is wrong with ``model.engine``, which vLLM alone can say: it is imported."""
+    of = settings.model
+    try:
+        prepare(threads=of.threads, kv_cache_gb=of.kv_cache_gb)
+        check_engine_options(of.engine, learns=settings.learning.method != "none")
+    except UserError as error:
+        yield wrong("model", str(error), where="", remedy="")
+    except Exception as error:  # of a vLLM that is broken, whatever it raises
+        said = f"vLLM can't say what model.engine may have: {type(error).__name__}: {error}"
+        yield wrong("model", said, where="", remedy="run `make`; see docs/install.md")
+
+
+def _damage(weights: Path) -> str | None:
+    """Return what is wrong with a model's files; None if nothing is seen without loading them."""
+    files = _files(weights)
+    if not files:
+        return f"no *.safetensors in {weights}"
+    for path in files:
+        try:
+            if path.suffix == ".safetensors":  # its header says how long the file has to be
+                with safe_open(path, framework="numpy"):
+                    pass
+            elif not path.stat().st_size:
+                return f"{path} is empty"
+        except (OSError, SafetensorError) as error:
+            return f"{path} can't be read: {' '.join(str(error).split())[:200]}"
+    path = weights / "config.json"
+    try:
+        found = read_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return f"{path} can't be read: {error}"
+    if not isinstance(found, dict):
+        return f"{path} holds no object; it must be a model's configuration"
+    return None
 
 
 def memory(settings: RunSettings) -> Iterator[Finding]:
@@ -51,6 +103,8 @@ def memory(settings: RunSettings) -> Iterator[Finding]:
         weights = prepared_weights(of)
     except UserError:
         return  # `model` says it
+    if weights is not None and _damage(weights) is not None:
+        return  # likewise
     if is_cpu_build():
         yield _on_cpu(settings, _EMBEDDED if weights is None else _size(weights))
     elif weights is not None:
@@ -74,6 +128,8 @@ def _on_cpu(settings: RunSettings, weights: int) -> Finding:
 def _on_gpu(settings: RunSettings, weights: Path) -> Finding:
     try:
         plan = plan_of(settings.model, weights, learning=settings.learning)
+    except UserError as error:
+        return wrong("memory", str(error), where="", remedy="")
     except Exception as error:  # of a vLLM that is broken, whatever it raises
         said = f"vLLM can't say what the GPU has: {type(error).__name__}: {error}"
         return wrong("memory", said, where="", remedy="run `make`; see docs/gpu.md")

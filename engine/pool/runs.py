@@ -16,7 +16,6 @@ from pathlib import Path
 
 from engine import config
 from engine.core import Candidate, Direction, UserError
-from engine.problem import read_direction
 from engine.search.roster import rank
 from engine.settings import RunSettings
 from engine.store import is_held, read_log, replay
@@ -144,8 +143,9 @@ def export(
     """
     if to.exists():
         raise UserError(f"{to} exists; give another to=FOLDER")
-    problem = Path(config.load_recorded(runs[0]).problem)
-    direction = read_direction(problem)
+    settings = config.load_recorded(runs[0])
+    problem = Path(settings.problem)
+    direction, _ = config.recorded_scores(settings, folder=runs[0])
     first, *others = recorded = [
         read_run(run, problem=problem.name, direction=direction) for run in runs
     ]

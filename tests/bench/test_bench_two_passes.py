@@ -30,7 +30,7 @@ def test_without_a_hopper_gpu_it_is_one_line() -> None:
         [sys.executable, "-m", "bench.two_passes"], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1] == "bench.two_passes: it needs a Hopper GPU"
+    assert done.stderr.splitlines()[-1] == "error: it needs a Hopper GPU"
 
 
 @pytest.mark.parametrize(

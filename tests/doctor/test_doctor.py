@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from engine import config
 from engine.checking.finding import Finding, Level
 from engine.doctor import examined
 from engine.doctor.machine import disk
+from engine.inference import is_cpu_build
 from engine.inference.compat import versions
 from engine.memory import available_bytes, total_bytes
 
@@ -69,6 +72,92 @@ def test_what_would_stop_a_run_is_said_and_is_the_exit_code(tmp_path: Path) -> N
 def test_a_model_that_is_not_here() -> None:
     (finding,) = found("model.path=somebody/nothing")["model"]
     assert finding.level is Level.ERROR and "is not on this machine" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["pool.sources=[/nonexistent]"], "pool /nonexistent is not a folder"),
+        (["name={recorded}"], "exists; give another name=, or go on with resume="),
+        (["search.archive=problem", "problem=circle_packing"], "problem.yaml with features"),
+    ],
+)
+def test_what_a_run_that_begins_is_refused_for(
+    recorded_run: Path, arguments: list[str], words: str
+) -> None:
+    given = [each.format(recorded=recorded_run.name) for each in arguments]
+    (finding,) = found("model=mutation", f"runs={recorded_run.parent}", *given)["run"]
+    assert finding.level is Level.ERROR and words in finding.message
+
+
+@pytest.mark.parametrize(
+    ("argument", "check"),
+    [("problem.path=/no/such/folder", "problem"), ("runs=~nobody-has-this-name/x", "disk")],
+)
+def test_what_is_wrong_is_said_once(argument: str, check: str) -> None:
+    every = [each for some in found(argument, "model=mutation").values() for each in some]
+    assert [each.check for each in every if each.level is Level.ERROR] == [check]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("model.engine.foo=1", "model.engine.foo: vLLM's EngineArgs has no such field"),
+        ("model.engine.seed=1", "model.engine.seed can't be given: give seed"),
+        ("model.engine.max_logprobs=5", None),
+    ],
+)
+def test_options_that_vllm_does_not_have(option: str, words: str | None) -> None:
+    errors = [each.message for each in found(option)["model"] if each.level is Level.ERROR]
+    assert len(errors) == (words is not None) and all(str(words) in each for each in errors)
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    """A folder with the files of a small model."""
+    shape = {"num_hidden_layers": 1, "num_attention_heads": 1, "hidden_size": 8}
+    (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 2048, **shape}))
+    save_file({"one": np.zeros(2)}, tmp_path / "model.safetensors")
+    return tmp_path
+
+
+def levels_of_model(weights: Path) -> tuple[list[Level], str]:
+    findings = found(f"model.path={weights}")["model"]
+    return [each.level for each in findings], findings[-1].message
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("model.safetensors", b"", "model.safetensors can't be read: "),
+        ("model.safetensors", b"cut", "model.safetensors can't be read: "),
+        ("more.bin", b"", "more.bin is empty"),
+        ("config.json", b"[1]", "config.json holds no object"),
+        ("config.json", b'{"a":', "config.json can't be read: "),
+        ("config.json", b"\xff", "config.json can't be read: "),
+    ],
+)
+def test_a_model_of_which_a_file_is_damaged(
+    weights: Path, file: str, content: bytes, words: str
+) -> None:
+    assert levels_of_model(weights)[0] == [Level.OK]
+    (weights / file).write_bytes(content)
+    levels, message = levels_of_model(weights)
+    assert levels == [Level.ERROR] and words in message
+
+
+def test_a_download_that_was_cut_short(weights: Path) -> None:
+    file = weights / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    levels, message = levels_of_model(weights)
+    assert levels == [Level.ERROR] and f"{file} can't be read" in message
+
+
+@pytest.mark.skipif(not is_cpu_build(), reason="on a GPU the plan of its memory says it")
+def test_a_configuration_that_lacks_what_most_have(weights: Path) -> None:
+    (weights / "config.json").write_text('{"a": 1}')
+    levels, message = levels_of_model(weights)
+    assert levels == [Level.OK, Level.WARNING] and "num_hidden_layers" in message
 
 
 def test_a_server_that_is_away() -> None:

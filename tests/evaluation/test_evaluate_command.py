@@ -64,6 +64,25 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert out == ""
 
 
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        ("signal", "holds no program of problem signal; it is one file: give program=FILE"),
+        (
+            "tour",
+            "holds no program of problem tour; give a folder with improve.py, solve.py, start.py",
+        ),
+    ],
+)
+def test_a_folder_without_a_program(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], problem: str, words: str
+) -> None:
+    (tmp_path / "run.db").write_bytes(b"\xff\xfe")
+    assert main([f"problem={problem}", f"program={tmp_path}"]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and err == f"error: {tmp_path} {words}\n"
+
+
 def test_it_loads_nothing_that_a_run_is_for() -> None:
     text = (
         "import sys\nfrom engine.evaluate import main\n"

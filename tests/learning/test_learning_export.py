@@ -1,11 +1,13 @@
 """``engine.export``: its rows, and that trainers outside read them."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from recorded import FATES, call_of, make_run
 
 from engine.export import main
@@ -133,6 +135,12 @@ def test_a_copy_of_a_good_answer_is_not_called_bad(exported: Exported) -> None:
         (["nowhere", "format=sft", "out=a.jsonl"], "nowhere is not a run"),
         (["{run}", "format=sft", "out=no/a.jsonl"], "no/a.jsonl can't be written: "),
         (["{run}", "format=sft", "out=no/a.parquet"], "no/a.parquet can't be written: "),
+        (
+            ["{run}", "format=sft", "out={file}/a.jsonl"],
+            "a.jsonl can't be written: Not a directory",
+        ),
+        (["{run}", "format=sft", "out={file}/a.parquet"], "a.parquet can't be written: Not a dir"),
+        (["{run}", "{run}/", "format=sft", "out=a.jsonl"], "is given twice; a run counts once"),
         (["{run}", "format=sft", "out=a.jsonl", "reward=best"], "reward is 'best'; it must be"),
         (["{empty}", "format=sft", "out=a.jsonl"], "the runs hold nothing for format=sft"),
     ],
@@ -148,12 +156,39 @@ def test_bad_input_is_a_line(
 ) -> None:
     (here := tmp_path / "here").mkdir()
     monkeypatch.chdir(here)
-    given = [each.format(run=runs["plain"], empty=recorded_run) for each in arguments]
+    folders = {"run": runs["plain"], "empty": recorded_run, "file": recorded_run / "run.db"}
+    given = [each.format(**folders) for each in arguments]
     assert main(given) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
     assert words in err
     assert list(here.iterdir()) == []
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Path:
+    """A run whose problem is nowhere."""
+    run = make_run(tmp_path / "moved", call_of(0))
+    values = yaml.safe_load((run / "config.yaml").read_text())
+    values["problem"] = "/gone/mine"
+    (run / "config.yaml").write_text(yaml.safe_dump(values))
+    return run
+
+
+def test_a_run_whose_problem_is_gone_is_read_by_its_summary(
+    moved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    asked = [str(moved), "format=groups", f"out={out}"]
+    assert main(asked) == 2
+    assert "/gone/mine: the problem's folder is gone, and " in capsys.readouterr().err
+    (moved / "summary.json").write_text(json.dumps({"direction": "minimise", "features": []}))
+    assert main([*asked, "reward=target"]) == 2
+    assert "put it back, or give reward=rank" in capsys.readouterr().err and not out.exists()
+    assert main(asked) == 0
+    (row,) = map(json.loads, out.read_text().splitlines())
+    best = row["scores"].index(0.25)  # the other one is worse than its parent, of 0.5
+    assert row["rewards"][best] == max(row["rewards"]) > row["rewards"][row["scores"].index(0.75)]
 
 
 def trained(trainer: Any, tiny: Path, rows: Any, config: Any, **more: Any) -> Any:

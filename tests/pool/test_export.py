@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from engine import config
 from engine.core import INITIAL, Problem, UserError
@@ -87,6 +88,20 @@ def test_a_program_that_was_no_parent_in_its_run_is_none_of_a_pool(
     assert [each["candidate"] for each in found] == ["f1", "0.0", "0.1"]
     begun = read_pool([run], problem=signal, most_of_run=2).programs
     assert [source.rpartition("/")[2] for source in begun] == ["f1", "0.0"]
+
+
+def test_the_summary_says_the_direction_of_a_problem_that_is_gone(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    run = make_run("run", {"0.0": 0.9, "0.1": 0.8})
+    values = yaml.safe_load((run / "config.yaml").read_text())
+    (run / "config.yaml").write_text(yaml.safe_dump({**values, "problem": "/gone/mine"}))
+    with pytest.raises(UserError, match="/gone/mine: the problem's folder is gone"):
+        export([run], to=tmp_path / "pool", top=1)
+    (run / "summary.json").write_text(json.dumps({"direction": "minimise", "features": []}))
+    export([run], to=tmp_path / "pool", top=1)
+    (entry,) = index(tmp_path / "pool")["programs"]
+    assert entry["candidate"] == INITIAL  # of 0.5, the least
 
 
 def test_a_runs_share_is_without_what_another_run_gives(make_run: MakeRun, tmp_path: Path) -> None:

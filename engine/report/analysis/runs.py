@@ -12,14 +12,13 @@ from pathlib import Path
 
 from engine import config
 from engine.budget import Account, Limit
-from engine.core import INITIAL, Direction, Feature, UserError
-from engine.documents import read_json
-from engine.problem import read_direction, read_features
+from engine.core import INITIAL, Direction, Feature, Refusal, UserError
 from engine.search.features import dimensions
 from engine.settings import RunSettings
 from engine.store import Call, Child, Recorded, RunHistory, Verdict, follow, read_log
 
 _LARGEST = sys.float_info.max
+_UNJUDGED = (Refusal.BUDGET, Refusal.FAILED)
 
 # What a run had used up to some event: evaluated `candidates`, the initial program not counted;
 # generated `tokens`, those of given-up guesses included; wall `seconds`; `money` at the prices of
@@ -57,6 +56,15 @@ class Trial:
     def is_better(self) -> bool:
         """Whether its score is better than its parent's."""
         return self.gain is not None and self.gain > 0
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether anybody has said anything of it: a budget's end or a failing engine says nothing.
+
+        Rewards leave out the same children (`engine.learning.rewards.Outcome.is_judged`).
+        """
+        refusal = self.child.refusal
+        return self.verdict is not None if refusal is None else refusal not in _UNJUDGED
 
     @property
     def place(self) -> int:
@@ -102,6 +110,11 @@ class RunRecord:
     features: tuple[Feature, ...] | None
     folder: Path | None = None
 
+    @property
+    def judged(self) -> list[Trial]:
+        """The trials that count where shares of children are taken (`Trial.is_judged`)."""
+        return [each for each in self.trials if each.is_judged]
+
     def inspirations(self, call: Call) -> list[str]:
         """Return the programs that a call's prompt shows, without those that were pending then."""
         known, judged_at = call.known, self.judged_at
@@ -114,13 +127,7 @@ def read_runs(folders: Sequence[Path]) -> tuple[RunRecord, ...]:
     Raises:
         UserError: a folder is not a run, given twice or damaged, or the scores do not compare.
     """
-    if not folders:
-        raise UserError("give at least one run's folder, such as runs/NAME")
-    seen: set[Path] = set()
-    for folder in folders:
-        if folder.resolve() in seen:
-            raise UserError(f"{folder} is given twice; a run counts once")
-        seen.add(folder.resolve())
+    config.check_folders(folders)
     first, *others = runs = tuple(map(_read, folders))
     for run in others:
         if run.history.sessions[0].fingerprint != first.history.sessions[0].fingerprint:
@@ -241,7 +248,7 @@ def growing_run(folder: Path) -> GrowingRun:
         UserError: its settings, or what its problem declares, can't be read.
     """
     settings = config.load_recorded(folder)
-    direction, declared = _of_problem(Path(settings.problem), folder)
+    direction, declared = config.recorded_scores(settings, folder=folder)
     return GrowingRun(
         name=os.fsencode(folder).decode(errors="replace"),
         settings=settings,
@@ -256,25 +263,6 @@ def _read(folder: Path) -> RunRecord:
     run = growing_run(folder)
     run.take(events)
     return run.record()
-
-
-def _of_problem(problem: Path, run: Path) -> tuple[Direction, tuple[Feature, ...]]:
-    """Return what a problem declares of its scores; where it is gone, as the run's summary has it.
-
-    Raises:
-        UserError: the problem's declaration is not complete, or both are gone.
-    """
-    if problem.exists():
-        return read_direction(problem), read_features(problem)
-    try:
-        summary = read_json((run / "summary.json").read_text(encoding="utf-8"))
-        features = tuple(Feature(**each) for each in summary["features"])
-        return Direction(summary["direction"]), features
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise UserError(
-            f"{problem}: the problem's folder is gone, and {run / 'summary.json'} does not say "
-            "whether its score is minimised; put one of them back"
-        ) from error
 
 
 def gain_of(candidate: str, history: RunHistory) -> float | None:
