@@ -28,6 +28,7 @@ from engine.cluster.before_ray import prepare_ray
 from engine.cluster.places import is_on_cluster
 from engine.core import UserError
 from engine.interrupt import terminable
+from engine.paths import expanded
 from engine.restart import answers, restart
 from engine.session import evolve, log_to_terminal
 from engine.store import check_goes_on
@@ -71,7 +72,7 @@ def _resume(arguments: Sequence[str]) -> int:
     (named, *more), changes = _split(arguments)
     if more:
         raise UserError("resume= is given twice")
-    folder = Path(named.removeprefix("resume="))
+    folder = expanded(Path(named.removeprefix("resume=")), what="run")
     if changes and (is_sweep(folder) or is_on_cluster(folder)):
         raise UserError(
             "a sweep, and a run on a cluster, goes on as it was configured; leave "

@@ -85,12 +85,12 @@ def processes_in(scratch: Path) -> list[int]:
 
 
 def count_events(folder: Path) -> int:
-    """Return the number of events in a run's log; 0 before there is one."""
-    try:
-        with sqlite3.connect(f"{(folder / 'run.db').as_uri()}?mode=ro", uri=True) as db:
-            return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
-    except sqlite3.Error:
+    """Return the number of events in a run's log; 0 before there is one, which appears whole."""
+    log = folder / "run.db"
+    if not log.exists():
         return 0
+    with sqlite3.connect(f"{log.as_uri()}?mode=ro", uri=True) as db:
+        return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
 
 
 def read_events(folder: Path) -> dict[str, list[dict[str, Any]]]:

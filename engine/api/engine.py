@@ -11,11 +11,12 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from engine import config
 from engine.api.fan import Fan, siblings
-from engine.api.keywords import arguments_of
+from engine.api.keywords import arguments_of, model_arguments
 from engine.inference import Model, Sampling, prepare
 from engine.parts import model_loader
 from engine.syntax.workers import SyntaxWorkers
@@ -24,18 +25,17 @@ from engine.syntax.workers import SyntaxWorkers
 class Engine:
     """A model, loaded for the length of a ``with`` block."""
 
-    def __init__(self, model: str = "smollm2", **settings: Any) -> None:
+    def __init__(self, model: str | Path = "smollm2", **settings: Any) -> None:
         """Check the settings; nothing is loaded yet.
 
         Args:
-            model: a preset's name, or a folder or hub id of weights.
+            model: a preset's name, or the folder or hub id of weights.
             settings: as in `Run.of`; those of ``model`` and ``cache`` matter, and ``seed``.
 
         Raises:
             UserError: a key or value is wrong.
         """
-        key = "model.path" if "/" in model else "model"
-        self._settings = config.resolve(arguments_of({key: model, **settings}))
+        self._settings = config.resolve([*model_arguments(model), *arguments_of(settings)])
         self._open = ExitStack()
         self._model: Model | None = None
 

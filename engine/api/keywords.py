@@ -4,11 +4,12 @@ So there is one set of keys, and one place that checks them: ``engine.config``.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from engine.config import quoted
+from engine.config import options, quoted
 from engine.core import Problem, UserError
 from engine.problem import shipped
 
@@ -37,10 +38,25 @@ def problem_arguments(problem: str | Path | Problem) -> list[str]:
     """
     if isinstance(problem, Problem):
         return arguments_of({"problem.path": problem.name})
-    is_name = isinstance(problem, str) and (
-        problem in shipped() or not ("/" in problem or Path(problem).is_dir())
-    )
+    is_name = _is_name(problem, among=shipped())
     return arguments_of({"problem" if is_name else "problem.path": problem})
+
+
+def model_arguments(model: str | Path) -> list[str]:
+    """Return the argument that chooses a model.
+
+    Args:
+        model: a preset's name, or the folder or hub id of its weights.
+    """
+    is_name = _is_name(model, among=options("model"))
+    return arguments_of({"model" if is_name else "model.path": model})
+
+
+def _is_name(given: str | Path, *, among: Collection[str]) -> bool:
+    """Whether something is given by its name, and not by its folder; one of ours is a name."""
+    if isinstance(given, Path):
+        return False
+    return given in among or not ("/" in given or Path(given).is_dir())
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -57,8 +73,10 @@ def _text(key: str, value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value)
+    if isinstance(value, Integral):
+        return repr(int(value))
+    if isinstance(value, Real):  # NumPy's too, which are written otherwise
+        return repr(float(value))
     if isinstance(value, str | Path):
         text = str(value)
         is_plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS

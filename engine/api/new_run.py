@@ -15,6 +15,7 @@ from engine.advisor import key_of
 from engine.beginning import archive_features, begun_session, check_first, first_events
 from engine.core import Problem, UserError
 from engine.parts import Parts, read_problem, settled
+from engine.paths import expanded
 from engine.pool import PoolReading, read_pool
 from engine.problem import KEPT, keep_problem
 from engine.settings import RunSettings
@@ -108,9 +109,10 @@ def new_folder(settings: RunSettings) -> Path:
     """Return the folder that a run is to get.
 
     Raises:
-        UserError: it exists.
+        UserError: it exists, or is in the home of somebody who has none.
     """
-    folder = Path(settings.runs) / (settings.name or _default_name(settings))
+    runs = expanded(Path(settings.runs), what="runs")
+    folder = runs / (settings.name or _default_name(settings))
     if folder.exists():
         raise UserError(f"{folder} exists; give another name=, or go on with resume={folder}")
     return folder

@@ -1,13 +1,26 @@
 """Recording: an event goes to the log, and everyone who follows the run takes it in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from engine.api.events import Tell
 from engine.core import Event
 from engine.learning import Learning
 from engine.pipeline import RunState
-from engine.store import EventLog
+from engine.store import EventLog, RunHistory
+
+Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
+"""Given a run's history, returns what is called after each event, as a context manager."""
+
+
+def unwatched(history: RunHistory) -> AbstractContextManager[Callable[[], object]]:
+    """Show nobody what becomes of a run."""
+    return nullcontext(lambda: None)
+
+
+def told_nobody(events: Sequence[Event]) -> None:
+    """Tell nobody what was recorded."""
 
 
 @dataclass(kw_only=True)

@@ -10,7 +10,7 @@ them (``engine.assembly``), or what is printed and written at the end (``engine.
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from engine.advisor import key_of
 from engine.api.events import Evolution, Tell
 from engine.api.keywords import arguments_of, problem_arguments
 from engine.api.new_run import NewRun
-from engine.api.recorder import Recorder
+from engine.api.recorder import Recorder, Watch, told_nobody, unwatched
 from engine.assembly import filler_of, learner_of, loop_of, training
 from engine.beginning import Restored, begun_session, check_unchanged, restore, told_cascade
 from engine.budget import Account
@@ -29,30 +29,13 @@ from engine.core import Problem, UserError
 from engine.inference import Model
 from engine.loop import Loop
 from engine.parts import Parts, open_parts, read_problem
+from engine.paths import expanded
 from engine.pipeline import Calls
 from engine.settings import RunSettings
 from engine.steering import Steering
-from engine.store import (
-    Event,
-    EventLog,
-    RunHistory,
-    check_goes_on,
-    replay,
-    warn_of_network,
-)
+from engine.store import Event, EventLog, RunHistory, check_goes_on, replay, warn_of_network
 from engine.timeline import TIMELINE, Timeline
 from engine.watching import check_watching, watched
-
-Watch = Callable[[RunHistory], AbstractContextManager[Callable[[], object]]]
-
-
-def _unwatched(history: RunHistory) -> AbstractContextManager[Callable[[], object]]:
-    """Show nobody what becomes of a run."""
-    return nullcontext(lambda: None)
-
-
-def _told_nobody(events: Sequence[Event]) -> None:
-    """Tell nobody what was recorded."""
 
 
 @dataclass(kw_only=True)
@@ -78,6 +61,7 @@ class Run:
     history: RunHistory = field(init=False)
     steering: Steering = field(init=False)
     evolution: Evolution | None = field(init=False, default=None)
+    _is_begun: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         with collections_put_off():
@@ -163,7 +147,7 @@ class Run:
         Raises:
             UserError: the folder is no run, or what it is a run of has changed.
         """
-        folder = Path(folder)
+        folder = expanded(Path(folder), what="run")
         check_goes_on(folder)
         settings = config.load_resumed(folder, changes=changes)
         problem = problem or read_problem(settings)
@@ -189,8 +173,8 @@ class Run:
         self,
         *,
         stopped: Callable[[], bool] = lambda: False,
-        watch: Watch = _unwatched,
-        tell: Tell = _told_nobody,
+        watch: Watch = unwatched,
+        tell: Tell = told_nobody,
         drains: bool = False,
     ) -> RunHistory:
         """Run the loop until the budget is spent, or to an end in good order that is asked for.
@@ -202,13 +186,16 @@ class Run:
             tell: called after each commit with the events that are now on disk.
             drains: whether the verdicts that are out when the user asks for an end are waited for;
                 if not, a run that goes on has those candidates evaluated again.
+
+        Raises:
+            RuntimeError: it is the second time for this value.
         """
-        if self.parts is not None and not self.is_over:
-            bell = threading.Event()
-            with self.loop(
-                bell=bell, stopped=stopped, watch=watch, tell=tell, drains=drains
-            ) as loop:
-                loop.run()
+        if self.parts is None or self.is_over:
+            self._begin()
+            return self.history
+        bell = threading.Event()
+        with self.loop(bell=bell, stopped=stopped, watch=watch, tell=tell, drains=drains) as loop:
+            loop.run()
         return self.history
 
     @contextmanager
@@ -217,12 +204,15 @@ class Run:
         *,
         bell: threading.Event,
         stopped: Callable[[], bool] = lambda: False,
-        watch: Watch = _unwatched,
-        tell: Tell = _told_nobody,
+        watch: Watch = unwatched,
+        tell: Tell = told_nobody,
         drains: bool = False,
         calls: Callable[..., Calls] | None = None,
     ) -> Iterator[Loop]:
         """Hold the loop of a run that is not over, and everything that it needs.
+
+        What is opened here closes in the opposite order: the decoder before who watches the run,
+        and the trainer last.
 
         Args:
             bell: rings when there is something to do.
@@ -231,73 +221,73 @@ class Run:
             tell: likewise.
             drains: likewise.
             calls: see `loop_of`.
+
+        Raises:
+            RuntimeError: it is the second time for this value.
         """
-        parts, settings = self.parts, self.settings
+        self._begin()
+        parts, settings, folder = self.parts, self.settings, self.folder
         assert parts is not None  # or it is over
-        with training(  # it starts while the model loads
-            settings, parts=parts, history=self.history, folder=self.folder, notify=bell.set
-        ) as trainer:
-            restored, first = self._restore(parts.model)
-            learner = learner_of(
-                settings,
-                parts=parts,
-                history=self.history,
-                log=self.log,
-                folder=self.folder,
-                trainer=trainer,
-            )
-            with (
-                Timeline(self.folder / TIMELINE) as timeline,
-                watch(self.history) as update,
-                watched(
-                    settings,
-                    run=self.folder.name,
-                    session=self.log.session,
-                    history=self.history,
-                    first=first,
-                ) as told,
-                parts.decoder(timeline=timeline, notify=bell.set) as decoder,
-            ):
-                if learner is not None:
-                    learner.serve(decoder)
-                recorder = Recorder(
-                    log=self.log,
-                    state=restored.state,
-                    learner=learner,
-                    tell=lambda events: (told(events), tell(events)),
-                    update=update,
+        with ExitStack() as stack:
+            hold = stack.enter_context
+            trainer = hold(  # it starts while the model loads
+                training(
+                    settings, parts=parts, history=self.history, folder=folder, notify=bell.set
                 )
-                parts.watch(timeline)
-                parts.evaluators.announce_to(bell.set)
-                if self.log.session > 0:
-                    recorder.record(begun_session(self.log.session, self.problem))
-                    self.log.commit()
-                operators = parts.operators(settings)
-                with left_alone():
-                    yield loop_of(
-                        settings=settings,
-                        restored=restored,
-                        record=recorder.record,
-                        commit=recorder.commit,
-                        operators=operators,
-                        model=parts.model,
-                        decoder=decoder,
-                        syntax=parts.syntax,
-                        evaluator=told_cascade(
-                            settings, self.problem, self.history, parts.evaluators
-                        ),
-                        stopped=lambda: stopped() or self.steering.is_stopped,
-                        timeline=timeline,
-                        bell=bell,
-                        steering=self.steering,
-                        filler=filler_of(
-                            settings, parts=parts, state=restored.state, operators=operators
-                        ),
-                        drains=drains,
-                        calls=calls,
-                        learner=learner,
-                    )
+            )
+            restored, first = self._restore(parts.model)
+            history, log = self.history, self.log  # that is a new history
+            learner = learner_of(
+                settings, parts=parts, history=history, log=log, folder=folder, trainer=trainer
+            )
+            timeline = hold(Timeline(folder / TIMELINE))
+            update = hold(watch(history))
+            told = hold(
+                watched(
+                    settings, run=folder.name, session=log.session, history=history, first=first
+                )
+            )
+            decoder = hold(parts.decoder(timeline=timeline, notify=bell.set))
+            if learner is not None:  # before anything is recorded
+                learner.serve(decoder)
+            recorder = Recorder(
+                log=log,
+                state=restored.state,
+                learner=learner,
+                tell=lambda events: (told(events), tell(events)),
+                update=update,
+            )
+            parts.watch(timeline)
+            parts.evaluators.announce_to(bell.set)
+            self._begin_session(recorder)
+            operators = parts.operators(settings)
+            hold(left_alone())  # no collection walks what is there now
+            yield loop_of(
+                settings=settings,
+                restored=restored,
+                record=recorder.record,
+                commit=recorder.commit,
+                operators=operators,
+                model=parts.model,
+                decoder=decoder,
+                syntax=parts.syntax,
+                evaluator=told_cascade(settings, self.problem, history, parts.evaluators),
+                stopped=lambda: stopped() or self.steering.is_stopped,
+                timeline=timeline,
+                bell=bell,
+                steering=self.steering,
+                filler=filler_of(settings, parts=parts, state=restored.state, operators=operators),
+                drains=drains,
+                calls=calls,
+                learner=learner,
+            )
         self.steering.end()
+
+    def _begin(self) -> None:
+        """Begin to evolve the run, or refuse to do so again."""
+        if self._is_begun:
+            raise RuntimeError("a run is evolved once; go on with Run.resume")
+        self._is_begun = True
 
     def _restore(self, model: Model) -> tuple[Restored, list[Event]]:
         """Return the run as far as it is recorded, and the events of this session.
@@ -311,6 +301,14 @@ class Run:
         self.history = restored.state.history
         return restored, [each.event for each in recorded if each.session == self.log.session]
 
+    def _begin_session(self, recorder: Recorder) -> None:
+        """Count this session's seconds from now on; record it, if its run was there before."""
+        if self.log.session == 0:
+            self.log.start_clock()
+            return
+        recorder.record(begun_session(self.log.session, self.problem))
+        self.log.commit()  # the recorder's would begin with training, before the loop can
+
     def events(self) -> Iterator[Event]:
         """Run the loop in a thread, and yield each event once it is on disk.
 
@@ -319,9 +317,9 @@ class Run:
         before is in the `log`.
 
         Raises:
-            RuntimeError: it is the second time for this value.
+            RuntimeError: it is the second time for this value, or `evolve` was called.
         """
-        if self.evolution is not None:
+        if self.evolution is not None or self._is_begun:
             raise RuntimeError("a run's events are iterated over once; go on with Run.resume")
         if self.parts is not None:
             _ = self.parts.model  # vLLM is loaded by the thread that asks

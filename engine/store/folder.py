@@ -8,7 +8,7 @@ A run's folder holds ``config.yaml`` (the settings as resolved), ``run.db`` (the
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.core import Event, UserError
@@ -16,29 +16,47 @@ from engine.durable import make_folders, put_in_place
 from engine.store.log import first_rows
 from engine.store.places import new_database
 
+_PARTIAL = ".brood-new-"  # begins the name of a folder that is being made
+_OLD_SECONDS = 3600.0  # after which nobody makes it any more: that takes some seconds
+
 
 @contextmanager
 def whole_folder(folder: Path, *, advice: str) -> Iterator[Path]:
     """Yield a folder that stands at ``folder``, in one step and on disk, once the block ended well.
 
-    Its parents are made. If the block ends otherwise, nothing is left of it.
+    Its parents are made. If the block ends otherwise, nothing is left of it; what a process that
+    was killed left beside it is removed an hour later.
 
     Raises:
         UserError: it can't be written; ``advice`` says what to do about its parent.
     """
     try:
         make_folders(folder.parent)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
     except OSError as error:
         raise UserError(f"{folder.parent} can't be written: {error}; {advice}") from error
     try:
         partial.chmod(0o755)
+        _remove_old(beside=partial)
         yield partial
         put_in_place(partial, folder)
     except OSError as error:
         raise UserError(f"{folder} can't be made: {error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _remove_old(*, beside: Path) -> None:
+    """Remove the folders that killed processes were making beside one that was just begun.
+
+    By age, on the file system's own clock: not every network file system locks folders, as
+    ``engine.scratch`` does.
+    """
+    oldest = beside.stat().st_mtime - _OLD_SECONDS
+    for each in beside.parent.glob(f"{_PARTIAL}*"):
+        with suppress(OSError):  # another process removes it
+            if each.lstat().st_mtime < oldest:
+                shutil.rmtree(each)
 
 
 def create_run(

@@ -76,18 +76,22 @@ class EventLog:
         """Add ``event`` to the open transaction; return it as it will stand in the log.
 
         It is on disk once `commit` returns, and gone if the log is closed before. Seconds count
-        from the `Session` event, or else from the opening of the log.
+        from the `Session` event, `start_clock`, or else the opening of the log.
 
         Raises:
             ValueError: `encode` does.
         """
         if isinstance(event, Session):
-            self._began = time.monotonic()
+            self.start_clock()
         recorded = Recorded(
             session=self.session, elapsed=time.monotonic() - self._began, event=event
         )
         self._open.append(row_of(recorded, seq=self._last + len(self._open) + 1))
         return recorded
+
+    def start_clock(self) -> None:
+        """Count seconds from now on; call it before anything is appended in this session."""
+        self._began = time.monotonic()
 
     def leave_out(self, seconds: float) -> None:
         """Have the clock not count seconds in which the run stood still."""

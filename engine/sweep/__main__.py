@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from engine import config
 from engine.api.run import Run
 from engine.arguments import Arguments, execute
 from engine.interrupt import terminable
 from engine.session import evolve, log_to_terminal
+from engine.store import check_goes_on
 from engine.sweep.comparison import place
 from engine.sweep.plan import Planned, Sweep, read_sweep
 from engine.sweep.shared import SharedModel
-from engine.terminal import INTERRUPTED, MODEL_LOST
+from engine.terminal import INTERRUPTED, MODEL_LOST, going_on_without
 
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with terminable(), closing(SharedModel()) as model:
             for name in names:
-                code = _run(sweep, runs[name], model)
+                code = run_one(sweep, runs[name], model)
                 if code == MODEL_LOST:  # for the next run too
                     break
                 os.write(int(results), f"{code}\n".encode())
@@ -52,18 +54,21 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def _run(sweep: Sweep, planned: Planned, model: SharedModel) -> int:
+def run_one(sweep: Sweep, planned: Planned, model: SharedModel) -> int:
     """Start a run, or go on with it; bad input is one line, and 2."""
 
     def command(given: Arguments) -> int:
-        where = place(sweep, planned)
-        print(f"\n{where}", flush=True)
-        log_to_terminal(planned.settings.log)
-        load = model.loader(planned.settings)
-        if planned.folder.exists():
-            run = Run.resume(planned.folder, load=load)
+        where, folder, settings = place(sweep, planned), planned.folder, planned.settings
+        with going_on_without():
+            print(f"\n{where}")
+        log_to_terminal(settings.log)
+        if folder.exists():
+            check_goes_on(folder)  # before its settings, which may be an earlier version's too
+            begun = config.load_run(folder)  # the model's number format too
+            run = Run.resume(folder, load=model.loader(begun))
         else:
-            run = Run.start(planned.settings, load=load, stored_as=planned.stored_as)
+            load = model.loader(settings)
+            run = Run.start(settings, load=load, stored_as=planned.stored_as)
         with run as it:
             return evolve(it, place=where)
 

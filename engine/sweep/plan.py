@@ -18,6 +18,7 @@ from engine import config
 from engine.core import UserError
 from engine.documents import read_json, read_yaml
 from engine.durable import write_whole
+from engine.paths import expanded
 from engine.settings import RunSettings, settings_of
 
 _FILE = "sweep.yaml"
@@ -134,7 +135,8 @@ def plan(arguments: Sequence[str]) -> Sweep:
     """
     jobs = config.expand(arguments)
     first = config.resolve(jobs[0])
-    folder = Path(first.runs) / (first.name or time.strftime("multirun-%Y%m%d-%H%M%S"))
+    parent = expanded(Path(first.runs), what="runs")
+    folder = parent / (first.name or time.strftime("multirun-%Y%m%d-%H%M%S"))
     runs = []
     for name, job in _named(jobs).items():
         place = [f"runs={config.quoted(str(folder))}", f"name={config.quoted(name)}"]

@@ -20,7 +20,7 @@ from engine.interrupt import handled
 from engine.restart import MOST
 from engine.sweep.plan import Planned, Sweep
 from engine.sweep.shared import shared
-from engine.terminal import INTERRUPTED, MODEL_LOST
+from engine.terminal import INTERRUPTED, MODEL_LOST, going_on_without
 
 _log = logging.getLogger("brood")
 
@@ -74,11 +74,14 @@ def run_all(sweep: Sweep) -> int:
                 if rest := group[len(found) + (not may_go_on) :]:
                     groups.insert(0, rest)
     if told:
-        print(f"Stopped. Go on with: python -m engine.run resume={sweep.folder}")
+        with going_on_without():
+            print(f"Stopped. Go on with: python -m engine.run resume={sweep.folder}")
         return INTERRUPTED
     from engine.sweep.comparison import compare  # and scipy.stats with it: half a second
 
-    sys.stdout.write(compare(sweep))
+    table = compare(sweep)
+    with going_on_without():
+        sys.stdout.write(table)
     sweep.remove_if_empty()
     return next((code for code in codes if code != 0), 0)
 

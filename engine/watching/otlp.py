@@ -27,6 +27,7 @@ from engine.watching.spans import Span, Spans, attributes
 
 _PATH = "/v1/traces"
 _SECONDS = 5.0  # that a collector may take for an answer
+_SECONDS_AT_END = 5.0  # in which what still waits is sent to it
 _MOST_BATCHES = 1000  # that wait for it
 _MOST_SPANS = 512  # of a request
 Send = Callable[[list[Span]], None]
@@ -129,6 +130,7 @@ class _Sender:
         self._target, self._of_run = target, of_run
         self._host, self._port, self._path = _address(target)
         self._waiting: queue.Queue[list[Span] | None] = queue.Queue(_MOST_BATCHES)
+        self._until = float("inf")
         self._lost = 0
         self._said = False
 
@@ -140,7 +142,8 @@ class _Sender:
             self._lost += len(spans)
 
     def end(self) -> None:
-        """Send what waits, if the collector answers, and end."""
+        """Send what waits, as far as the collector takes it within some seconds, and end."""
+        self._until = time.monotonic() + _SECONDS_AT_END
         self._waiting.put(None)
 
     def run(self) -> None:
@@ -154,8 +157,10 @@ class _Sender:
                 more = self._waiting.get()
                 is_last = more is None
                 spans = [*spans, *(more or [])]
-            if spans:
+            if spans and time.monotonic() < self._until:
                 self._send(spans)
+            else:
+                self._lost += len(spans)
         if self._lost:
             log.warning("%d spans were lost: %s did not take them", self._lost, self._target)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from engine.export import main as export_main
 from engine.pool.runs import export
 from engine.report.analysis import read_runs
 from engine.report.tables import grouped_runs
+from engine.run import main
 from engine.store import read_log
 
 START = """\
@@ -86,6 +88,34 @@ def test_a_run_that_was_left_has_ended_in_good_order_and_goes_on(tmp_path: Path)
         assert not run.is_over
         kinds = {type(each) for each in run.events()}
     assert Verdict in kinds and run.is_over
+
+
+def test_a_run_is_evolved_once(tmp_path: Path) -> None:
+    """A second time behind a resume was an error of the log's, and else silently went on."""
+    folder, many = tmp_path / "once", {**QUICK, "budget": {"candidates": 40}}
+    with Run.of("signal", runs=tmp_path, name="once", **many) as run:
+        run.evolve(stopped=lambda: run.history.evaluated >= 3)
+        for again in (run.evolve, run.events):
+            with pytest.raises(RuntimeError, match=r"once; go on with Run\.resume"):
+                again()
+    with Run.resume(folder) as run:
+        run.evolve(stopped=lambda: run.history.evaluated >= 6)
+        with pytest.raises(RuntimeError, match="evolved once"):
+            run.evolve()
+    with Run.resume(folder) as run:
+        assert run.evolve().evaluated == 40
+        assert len(run.history.sessions) == 3
+        with pytest.raises(RuntimeError, match="evolved once"):
+            run.evolve()  # nothing is left to do, and that would go unnoticed
+
+
+def test_the_seconds_of_a_first_session_count_from_its_loop_too(tmp_path: Path) -> None:
+    limits = {"candidates": 12, "seconds": 1800}
+    with Run.of("signal", runs=tmp_path, name="late", **{**QUICK, "budget": limits}) as run:
+        run.log.leave_out(-3600.0)  # as if whoever began the run had taken an hour
+        assert run.evolve().evaluated == 12
+        seconds = [each.elapsed for each in run.log.events()]
+    assert seconds == sorted(seconds) and seconds[-1] < 1800
 
 
 def test_leaving_the_run_ends_its_loop(tmp_path: Path) -> None:
@@ -174,6 +204,33 @@ def test_the_command_line_says_where_such_a_run_goes_on(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_home_is_a_home_wherever_runs_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Run.of("signal", runs="~/runs", name="mine", **QUICK) as run:
+        assert run.folder == tmp_path / "runs" / "mine"
+    with Run.resume("~/runs/mine") as run:
+        assert run.folder == tmp_path / "runs" / "mine"
+    assert main(["resume=~/runs/none"]) == 2
+    assert f"error: {tmp_path}/runs/none is not a run" in capsys.readouterr().err
+    assert main(["resume=~nobody-at-all/runs"]) == 2
+    assert "can't be resolved" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_was_making_goes_when_another_run_begins(tmp_path: Path) -> None:
+    """Once it is old: a young one may be a run's that begins just now."""
+    for name, age in ((".brood-new-old", 7200), (".brood-new-young", 0), ("old", 7200)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").touch()
+        changed = (tmp_path / name).stat().st_mtime - age
+        os.utime(tmp_path / name, (changed, changed))
+    with Run.of("signal", runs=tmp_path, name="next", **QUICK):
+        pass
+    left = sorted(each.name for each in tmp_path.iterdir())
+    assert left == [".brood-new-young", "next", "old"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -181,6 +238,7 @@ def test_the_command_line_says_where_such_a_run_goes_on(tmp_path: Path) -> None:
         ({"initial_program": "def f(:\n"}, "does not parse"),
         ({"cases": list}, "at least one"),
         ({"seconds": 0}, "seconds is 0; it must be above 0"),
+        ({"memory_mb": 1e300}, r"memory_mb is 1e\+300; it must be at least 1 and below"),
         ({"direction": "up"}, "up"),
     ],
 )
@@ -198,6 +256,7 @@ def test_a_problem_that_is_none(wrong: dict[str, Any], says: str) -> None:
         ({"budget": {"candidate": 3}}, "did you mean budget.candidates"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": object()}, "seed is <object"),
+        ({"seed": np.float32(1.5)}, r"seed is 1\.5"),
         ({"model": "smollm9"}, "unknown model 'smollm9'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +78,13 @@ def test_what_is_refused(engine: Engine) -> None:
         fanout(PROGRAM, siblings(1), engine=Engine("mutation"))
     with pytest.raises(UserError, match="unknown model 'gpt'"):
         Engine("gpt")
+
+
+@pytest.mark.parametrize("given", [Path("weights"), "weights", "./weights"])
+def test_a_folder_of_weights_is_named_as_any_folder_is(
+    given: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "config.json").write_text('{"max_position_embeddings": 512}')
+    Engine(given)  # nothing is loaded, and nothing refused

@@ -123,6 +123,24 @@ def test_a_sweep_that_is_asked_to_end_does_so_in_good_order(tmp_path: Path, numb
     assert processes_in(scratch) == [] and list(scratch.iterdir()) == []
 
 
+def test_a_sweep_whose_output_nobody_reads_makes_its_runs(tmp_path: Path) -> None:
+    """The line with a run's place ended that run before it began, without a word."""
+    process = start(
+        *arguments(tmp_path, "seed=0,1"),
+        scratch=tmp_path / "scratch",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()  # as in ``| true``
+    said = process.stderr.read()
+    assert process.wait(timeout=SECONDS) == 0, said
+    # The sweep's process says it, and that of its runs.
+    assert said.count("the output can't be written: Broken pipe") == 2 and "Traceback" not in said
+    for seed in (0, 1):
+        assert_complete(tmp_path / "sweep" / f"seed={seed}", candidates=6)
+
+
 def test_one_run_that_cannot_begin_leaves_the_others(tmp_path: Path) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
     for each in (good, bad):
