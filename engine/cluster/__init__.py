@@ -9,8 +9,9 @@ migrants, at fixed points of their own iterations (`Exchange`).
 - `host` has the loops of several islands in one process, on one model (`sharing`);
 - `exchange` sends and receives migrants, between two calls of an island;
 - `worker` is a process with a host, `on_ray` the same as a Ray actor; `same_problem` sees that its
-  machine has the problem of the run; `fleet` keeps as many as there are to be, `driver` shares the
-  islands out among them (`assignment`, `refusals`), and `session` is all of it at a terminal;
+  machine has what the run needs there; `fleet` keeps as many as there are to be, `driver` shares
+  the islands out among them (`assignment`, `refusals`) and hears of each stay at one
+  (`worker_report`), and `session` is all of it at a terminal;
 - `outposts/` are evaluators elsewhere, `kv/` the KV of prompts, `learning/` one trainer for all;
 - `machines` are what all that runs on, and ``python -m engine.cluster`` starts, shows and drains
   them.

@@ -11,24 +11,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from engine import config
 from engine.cluster.assignment import Load, better, taker
 from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.fleet import Fleet
-from engine.cluster.islands import island_settings
+from engine.cluster.islands import island_settings, with_format
 from engine.cluster.kv.node_caches import NodeCaches
 from engine.cluster.kv.prefiller import Prefiller
 from engine.cluster.kv.ray_node_cache import RayNodeCache
 from engine.cluster.last_nodes import LastNodes
-from engine.cluster.learning.island_learner import Standing
-from engine.cluster.learning.ray_trainer import shared_learner
-from engine.cluster.learning.shared_learner import SharedLearner
+from engine.cluster.learning.teacher import Teacher
 from engine.cluster.on_ray import RayWorker, WorkerLost
 from engine.cluster.outposts.outposts import Outposts
 from engine.cluster.outposts.ray_outpost import RayOutpost
 from engine.cluster.refusals import Refusals
-from engine.cluster.worker import IslandReport, Worker, WorkerReport
+from engine.cluster.worker import Worker
+from engine.cluster.worker_report import IslandReport, WorkerReport
 from engine.core import Problem, UserError
+from engine.durable import write_whole
 from engine.settings import RunSettings
 
 _PAUSE = 0.5  # seconds between two looks at the workers
@@ -70,9 +72,7 @@ class Driver:
         self._not_before: dict[int, float] = {}
         self._rates: dict[RayWorker, float] = {}  # candidates a second
         self._next_move = 0.0
-        self._learner: SharedLearner | None = None
-        self._told: dict[RayWorker, int] = {}  # the last step that a worker was told of
-        self._standings: dict[int, Standing] = {}
+        self._teacher: Teacher | None = None
         self.islands: dict[int, IslandReport] = {}
         """How each stands, as far as it was heard of."""
 
@@ -84,7 +84,7 @@ class Driver:
     @property
     def version(self) -> int | None:
         """The latest version of the adapter, 0 for the model itself; None where nothing learns."""
-        return None if self._learner is None else self._learner.version
+        return None if self._teacher is None else self._teacher.version
 
     @property
     def has_reached_target(self) -> bool:
@@ -124,13 +124,15 @@ class Driver:
             UserError: workers can't be started, an island can go on at none, or the model can't go
                 on to learn.
         """
+        self._keep_format()
         if self._settings.learning.method != "none":
-            self._learner = shared_learner(self._settings, self._folder, progress=self._progress)
+            self._teacher = Teacher(self._settings, self._folder, direction=self._problem.direction)
         is_stopping = False
         while True:
             for worker, report in self._fleet.turn().items():
                 self._take(worker, report)
-            self._train()
+            if self._teacher is not None:
+                self._teacher.turn(self._fleet.ready)
             self._outposts.turn(self._fleet.ready)
             self._pair()
             if is_stopping and not self._at:
@@ -149,11 +151,20 @@ class Driver:
 
     def close(self) -> None:
         """End all workers; islands that are not over may go on later."""
-        if self._learner is not None:
-            self._learner.close()
+        if self._teacher is not None:
+            self._teacher.close()
         self._fleet.close()
         self._outposts.close()
         self._at.clear()
+
+    def _keep_format(self) -> None:
+        """Have who begins from now on, in later sessions too, compute in the founder's format."""
+        settings = with_format(self._settings, self._folder)
+        if settings != self._settings:
+            with TemporaryDirectory() as scratch:
+                config.save(settings, path := Path(scratch, "config.yaml"))
+                self._settings, self._text = settings, path.read_text()
+            write_whole(self._folder / "config.yaml", self._text)
 
     def _new_worker(self, is_prefiller: bool) -> RayWorker:
         cluster, name, text = self._settings.cluster, self._folder.name, self._text
@@ -201,14 +212,12 @@ class Driver:
         if isinstance(report, str):
             _log.warning("a worker is lost (%s); its islands %s go on elsewhere", report, here)
             for number in here:
-                del self._at[number]
+                self._leave(number)
             self._rates.pop(worker, None)
-            self._told.pop(worker, None)
             return
         here = [number for number in here if report.stays.get(number) == self._stays[number]]
-        if self._learner is not None:
-            self._learner.take(report.groups)
-            self._standings |= {n: each for n, each in report.standings.items() if n in here}
+        if self._teacher is not None:
+            self._teacher.take(report, islands=here)
         if report.seconds >= _MEASURED:
             self._rates[worker] = report.candidates / report.seconds
         for number in here:
@@ -223,6 +232,14 @@ class Driver:
             island = self.islands[number] = report.islands[number]
             if island.is_over or island.has_stopped:
                 del self._at[number]
+            if island.is_over and self._teacher is not None:
+                self._teacher.end(number)
+
+    def _leave(self, number: int) -> None:
+        """Take an island from a worker that may have gone on with it since its last report."""
+        del self._at[number]
+        if self._teacher is not None:
+            self._teacher.leave(number)
 
     def _pair(self) -> None:
         """Let each worker use a prefiller of its machine, the one that fewest use."""
@@ -237,31 +254,6 @@ class Driver:
                 if used is not None or before.get(worker) is not None:
                     worker.tell("prefill_at", used and used.handle())
             self._prefillers[worker] = used
-
-    def _train(self) -> None:
-        """Go on with training; tell the workers of the last step."""
-        if self._learner is None:
-            return
-        needed = frozenset[int]().union(*(each.versions for each in self._standings.values()))
-        self._learner.turn(needed=needed)
-        latest = self._learner.latest
-        if latest is None:
-            return
-        for worker in self._fleet.ready:
-            if self._told.get(worker) != latest.update.number:
-                try:
-                    # Not only told: an island that is added next may need the versions.
-                    worker.call("learn", latest, self._learner.stored)
-                except WorkerLost as error:
-                    _log.debug("a worker that is to learn: %s", error)  # its report says so too
-                self._told[worker] = latest.update.number
-
-    def _progress(self) -> float:
-        """Return the share of the whole run's budget that is spent."""
-        count = self._settings.islands.count
-        over = {number for number, each in self.islands.items() if each.is_over}
-        going_on = [each.share for n, each in self._standings.items() if n not in over]
-        return min(1.0, (len(over) + sum(going_on)) / count)
 
     def _share_out(self) -> None:
         """Give each island that is nowhere to a worker; see `taker`."""
@@ -281,6 +273,7 @@ class Driver:
         number, here, there = move
         ready = self._fleet.ready
         ready[here].tell("remove", number)
+        self._leave(number)
         self._give(number, ready[there])
         self._next_move = time.monotonic() + _MEASURED
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from engine.cluster.kv.node_caches import NodeCaches
 from engine.cluster.on_ray import RayWorker, WorkerLost, leaving, reports
-from engine.cluster.worker import WorkerReport
+from engine.cluster.worker_report import WorkerReport
 from engine.core import UserError
 
 _MOST_DEATHS = 5  # in a row for each worker there is to be, while none has evaluated anything

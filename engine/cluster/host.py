@@ -138,6 +138,7 @@ class Host:
                 )
             )
             loop.begin()
+            loop.commit()  # the step that calls begin with, before one is asked for
             island = Island(number=number, run=run, loop=loop, resources=stack.pop_all())
         self.islands[number] = island
         return run.history

@@ -1,7 +1,8 @@
 """Islands as runs: the settings of each, and its log.
 
 Each island has an equal share of the run's candidates, tokens and money, so a budget is met exactly
-without anybody counting over all of them.
+without anybody counting over all of them. The worker that founds them settles what a machine
+decides, the format of the model's numbers, and the run goes on with that.
 """
 
 import shutil
@@ -100,6 +101,20 @@ def found(
             made.callback(shutil.rmtree, island)
             made.callback(drop_database, island)
         made.pop_all()
+
+
+def with_format(settings: RunSettings, folder: Path) -> RunSettings:
+    """Return a run's settings with the format of the model's numbers that it was founded with.
+
+    Args:
+        settings: of the whole run.
+        folder: the run's, whose islands are founded.
+
+    Raises:
+        UserError: the settings of an island can't be read.
+    """
+    dtype = config.load_run(island_folder(folder, 0)).model.dtype
+    return replace(settings, model=replace(settings.model, dtype=dtype))
 
 
 def _of_island(

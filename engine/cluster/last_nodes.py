@@ -2,9 +2,10 @@
 
 Kept in the run's folder, so that a resumed run knows it too. Machines have the names that Ray gives
 them, which last as long as the Ray cluster does. It is a hint: without it islands go where they end
-first.
+first. So a file that can't be read or written is in nobody's way.
 """
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -33,5 +34,6 @@ class LastNodes:
         """Note that an island goes to a machine."""
         self._nodes[number] = node
         written = self._path.with_suffix(".new")
-        written.write_text(json.dumps(self._nodes))
-        written.replace(self._path)
+        with contextlib.suppress(OSError):
+            written.write_text(json.dumps(self._nodes))
+            written.replace(self._path)

@@ -19,7 +19,8 @@ from ray import exceptions
 from ray._private.state import state  # Ray has no public way without its dashboard
 
 from engine.cluster.kv.prefiller import Prefiller
-from engine.cluster.worker import Worker, WorkerReport
+from engine.cluster.worker import Worker
+from engine.cluster.worker_report import WorkerReport
 from engine.core import UserError
 from engine.settings import CacheSettings, ClusterSettings
 

@@ -25,7 +25,7 @@ from engine.report.summary import learned, place_of, write_program
 from engine.settings import RunSettings
 from engine.store import RunHistory, check_server, is_run, locked, read_event, read_log, replay
 from engine.store.fills import FillTally
-from engine.terminal import INTERRUPTED
+from engine.terminal import INTERRUPTED, going_on_without
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -116,7 +116,7 @@ def _session(
     keep: Callable[[], None],
 ) -> int:
     title = (problem.name, settings.model.name, f"{settings.islands.count} islands", str(folder))
-    print(" · ".join(["brood", *title]), flush=True)
+    _say(" · ".join(["brood", *title]))
     driving = Driver(settings, folder=folder, problem=problem)
     with interruptible() as stopped, closing(driving) as driver:
         if founds:
@@ -126,9 +126,15 @@ def _session(
         is_over = driver.are_over or driver.has_reached_target
     report(settings, problem, folder)
     if not is_over:
-        print(f"Stopped. Go on with: python -m engine.run resume={folder}")
+        _say(f"Stopped. Go on with: python -m engine.run resume={folder}")
         return INTERRUPTED
     return 0
+
+
+def _say(text: str) -> None:
+    """Print a text, if anybody still reads what is printed."""
+    with going_on_without():
+        print(text)
 
 
 def _shown(driver: Driver, direction: Direction) -> Callable[[], None]:
@@ -152,7 +158,7 @@ def _shown(driver: Driver, direction: Direction) -> Callable[[], None]:
             *([] if driver.version is None else [f"adapter {driver.version}"]),
             f"elapsed {time.monotonic() - began:.0f} s",
         )
-        print(" · ".join(figures), flush=True)
+        _say(" · ".join(figures))
 
     return show
 
@@ -173,11 +179,11 @@ def report(settings: RunSettings, problem: Problem, folder: Path) -> None:
     program = best.program_of(summary["best_candidate"])
     write_program(folder, program)
     if training is not None:
-        print(
+        _say(
             f"Learning ({training['method']}, {training['adapter']}): {training['updates']} steps "
             f"of training stand; the last calls began with version {training['version']}"
         )
-    print(
+    _say(
         f"Best score {summary['best_score']!r}: candidate {summary['best_candidate']} of island "
         f"{summary['best_island']}\n{summary['candidates']} candidates evaluated, "
         f"{summary['valid']} valid, of {summary['children']} children\n"

@@ -11,9 +11,9 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,12 +22,12 @@ from engine.cluster.files import Files, files_of, put_files
 from engine.cluster.host import Host, open_host
 from engine.cluster.islands import found
 from engine.cluster.kv.prefilled import Prefilling
-from engine.cluster.learning.island_learner import Standing, Stored, WorkerLearning
+from engine.cluster.learning.island_learner import Stored, WorkerLearning
 from engine.cluster.learning.shared_update import SharedUpdate
 from engine.cluster.outposts.spread import OutpostHandle
-from engine.cluster.same_problem import problem_here
+from engine.cluster.same_problem import check_folder_here, problem_here
+from engine.cluster.worker_report import IslandReport, WorkerReport
 from engine.core import UserError
-from engine.learning import Group
 from engine.scratch import make_scratch, remove_stale
 from engine.session import log_to_terminal
 from engine.settings import CacheSettings
@@ -36,49 +36,6 @@ from engine.timeline import TIMELINE
 
 _SCRATCH = "brood-worker-"  # begins the name of a worker's folder for temporary files
 _log = logging.getLogger("brood")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IslandReport:
-    """How an island stands.
-
-    Attributes:
-        candidates: evaluated so far.
-        best_score: None before there is one.
-        is_over: whether it has spent its share of the budget.
-        has_stopped: whether it has come to its end here, because its worker was asked to stop.
-    """
-
-    candidates: int
-    best_score: float | None
-    is_over: bool
-    has_stopped: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WorkerReport:
-    """How a worker stands.
-
-    Attributes:
-        islands: those that are here, or were when they ended.
-        lost: islands that could not go on here, each with the reason.
-        stays: which stay of an island the two are about: the number that `Worker.add` was last
-            called with and has done. An island that comes back is not what was said of it before.
-        candidates: evaluated since it has had these islands.
-        seconds: since then.
-        error: what ended it; empty while it lives.
-        groups: what the islands have judged since the last report, where the model learns.
-        standings: of the islands, for the trainer.
-    """
-
-    islands: Mapping[int, IslandReport]
-    lost: Mapping[int, str]
-    candidates: int
-    seconds: float
-    error: str
-    stays: Mapping[int, int] = field(default_factory=dict)
-    groups: Sequence[Group] = ()
-    standings: Mapping[int, Standing] = field(default_factory=dict)
 
 
 class Worker:
@@ -97,7 +54,8 @@ class Worker:
         temporary = Path(tempfile.gettempdir())
         remove_stale(temporary, _SCRATCH)  # of workers that were killed
         self._scratch, self._lock = make_scratch(temporary, f"{_SCRATCH}{secrets.token_hex(8)}")
-        self._folder = Path(folder) if folder is not None else self._scratch / name
+        self._has_own_folder = folder is None
+        self._folder = self._scratch / name if folder is None else Path(folder)
         path = self._scratch / "settings.yaml"
         path.write_text(settings)
         self._settings = config.load(path)
@@ -105,10 +63,11 @@ class Worker:
         self._learning = WorkerLearning(self._scratch / "adapters")
         self._commands: SimpleQueue[Callable[[Host], None] | None] = SimpleQueue()
         self._ready: Future[None] = Future()
-        self._histories: dict[int, RunHistory] = {}
-        self._changed, self._before = 0.0, 0  # since when it has these islands, and candidates then
-        self._over: frozenset[int] = frozenset()
-        self._stopped: frozenset[int] = frozenset()
+        self._histories: dict[int, RunHistory] = {}  # of the islands that are here
+        self._left: dict[int, IslandReport] = {}  # how others stood that ended here
+        # Candidates since it has had these islands, and since when: in one, for `report` to read.
+        self._measured = 0, time.monotonic()
+        self._before = 0  # candidates that they had then
         self._lost: dict[int, str] = {}
         self._stays: dict[int, int] = {}
         self._error = ""
@@ -158,20 +117,21 @@ class Worker:
 
         Args:
             number: its own.
-            stay: names this stay of it; see `WorkerReport.stays`.
+            stay: the number of this stay of it; see `engine.cluster.worker_report`.
             files: of the islands' runs; none where the run's folder can be reached from here.
         """
 
         def begin(host: Host) -> None:
             put_files(self._folder, files)
-            self._stopped -= {number}
+            self._left.pop(number, None)
             self._lost.pop(number, None)
+            self._learning.standings.pop(number, None)
             try:
                 self._histories[number] = host.add(number)
             except UserError as error:
                 self._lost[number] = str(error)
             else:
-                self._over = frozenset(host.over)
+                self._look(host)
                 self._measure_anew()
             self._stays[number] = stay  # last: what is reported under it is there
 
@@ -195,8 +155,8 @@ class Worker:
         def end(host: Host) -> None:
             if number in host.islands:
                 host.remove(number)
-            self._histories.pop(number, None)
-            self._measure_anew()
+                del self._histories[number]
+                self._measure_anew()
 
         self._command(end)
 
@@ -207,20 +167,13 @@ class Worker:
     def report(self) -> WorkerReport:
         """Return how it stands."""
         stays = dict(self._stays)  # first: what follows is at least as new
-        every = dict(self._histories)
+        here = {number: _report_of(each) for number, each in dict(self._histories).items()}
+        candidates, since = self._measured
         return WorkerReport(
-            islands={
-                number: IslandReport(
-                    candidates=history.evaluated,
-                    best_score=history.best_score,
-                    is_over=number in self._over,
-                    has_stopped=number in self._stopped,
-                )
-                for number, history in every.items()
-            },
+            islands=here | dict(self._left),  # read behind the histories: it is in one of the two
             lost=dict(self._lost),
-            candidates=self._evaluated() - self._before,
-            seconds=time.monotonic() - self._changed,
+            candidates=candidates,
+            seconds=time.monotonic() - since,
             error=self._error,
             stays=stays,
             groups=[self._learning.groups.get() for _ in range(self._learning.groups.qsize())],
@@ -242,7 +195,10 @@ class Worker:
     def _work(self) -> None:
         try:
             problem = problem_here(self._settings, fingerprint=self._fingerprint)
-            self._folder.mkdir(parents=True, exist_ok=True)
+            if self._has_own_folder:
+                self._folder.mkdir()
+            else:
+                check_folder_here(self._folder)
             timeline = self._scratch / TIMELINE
             with open_host(
                 self._settings,
@@ -263,20 +219,33 @@ class Worker:
                 self._ready.set_exception(error)
 
     def _turn(self, host: Host) -> None:
-        here = set(host.islands)
         self._lost |= host.turn()
-        self._over = frozenset(host.over)
-        self._stopped |= here - set(host.islands) - set(self._lost)
-        if here != set(host.islands):
+        if self._look(host):
             self._measure_anew()
+        _, since = self._measured
+        self._measured = self._evaluated() - self._before, since
         host.wait()
+
+    def _look(self, host: Host) -> bool:
+        """Keep of islands that are here no more how they stood; return whether there are any."""
+        gone = self._histories.keys() - host.islands.keys()
+        for number in gone:
+            is_over = number in host.over
+            self._left[number] = replace(
+                _report_of(self._histories[number]),
+                is_over=is_over,
+                has_stopped=not is_over and number not in self._lost,
+            )
+            del self._histories[number]  # last: see `report`
+        return bool(gone)
 
     def _measure_anew(self) -> None:
         """Forget the rate: it was that of other islands."""
-        self._changed, self._before = time.monotonic(), self._evaluated()
+        self._before = self._evaluated()
+        self._measured = 0, time.monotonic()
 
     def _evaluated(self) -> int:
-        return sum(history.evaluated for history in [*self._histories.values()])
+        return sum(history.evaluated for history in self._histories.values())
 
     def _do_commands(self, host: Host) -> bool:
         """Do what was asked for; return whether to go on."""
@@ -286,3 +255,8 @@ class Worker:
                 return False
             command(host)
         return True
+
+
+def _report_of(history: RunHistory) -> IslandReport:
+    """Return how an island stands that is here."""
+    return IslandReport(candidates=history.evaluated, best_score=history.best_score)

@@ -1,11 +1,12 @@
 """A run's events in a schema of a PostgreSQL server.
 
 One process writes: it has an advisory lock, and rows have numbers, so that a process which was cut
-off and comes back finds its next number taken. A server that is away is waited for. Once it is
-back, a write that was reported as failed may have succeeded, and one that was reported as done may
-be lost with the server's last moments (``synchronous_commit=off``, a restored copy). So the writer
-keeps its last `KEPT` rows, compares numbers, and sends again what is missing: the store and the
-run agree, or the run ends with an error.
+off and comes back finds its next number taken, whether the other one still writes or not. A server
+that is away is waited for. Once it is back, a write that was reported as failed may have succeeded,
+and one that was reported as done may be lost with the server's last moments
+(``synchronous_commit=off``, a restored copy). So the writer keeps its last `KEPT` rows, compares
+numbers, and sends again what is missing: the store and the run agree, or the run ends with an
+error.
 """
 
 import hashlib
@@ -85,7 +86,7 @@ class PostgresDatabase(Database):
         while True:
             try:
                 if self._connection is None:
-                    self._connection = self._connected()
+                    self._connection = self._connected(rows)
                 self._write(self._connection, rows)
                 break
             except (*_AWAY, _Busy) as error:
@@ -127,8 +128,12 @@ class PostgresDatabase(Database):
             time.sleep(pause)
         return self._connected()
 
-    def _connected(self) -> Connection:
-        """Return a connection that has the lock, to a server that has all rows written so far."""
+    def _connected(self, rows: Sequence[Row] = ()) -> Connection:
+        """Return a connection that has the lock, to a server that has all rows written so far.
+
+        Args:
+            rows: that a writer which had the lock before is to write next.
+        """
         connection = self._engine.connect()
         try:
             free = connection.execute(
@@ -136,12 +141,22 @@ class PostgresDatabase(Database):
             ).scalar()
             connection.commit()  # the lock belongs to the connection
             if not free:
+                self._check_not_taken(connection, rows)
                 raise _Busy(f"another connection works on {self._schema}")
             self._catch_up(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _check_not_taken(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Check that the numbers of rows are free, or taken by these: that is not heard of yet."""
+        if not rows:
+            return
+        with connection.begin():
+            there = _stored(connection, since=rows[0]["seq"], until=rows[-1]["seq"] + 1)
+        if there and there != list(rows):
+            raise self._is_anothers()
 
     def _catch_up(self, connection: Connection) -> None:
         """Send again what the server has lost."""

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -28,7 +29,8 @@ from engine.cluster.islands import check_cluster, found, island_settings
 from engine.cluster.known import Known
 from engine.cluster.places import island_folder
 from engine.cluster.sharing import SharedEvaluators
-from engine.cluster.worker import Worker, WorkerReport
+from engine.cluster.worker import Worker
+from engine.cluster.worker_report import WorkerReport
 from engine.core import (
     INITIAL,
     Child,
@@ -45,7 +47,7 @@ from engine.parts import open_parts, read_problem
 from engine.search.features import cell_of
 from engine.settings import RunSettings
 from engine.steering import Request, leave
-from engine.store import EventLog, read_log
+from engine.store import EventLog, locked, read_log
 from engine.syntax import read
 
 ISLANDS = 3
@@ -187,12 +189,7 @@ def test_an_island_whose_time_is_up_while_it_waits_is_over(tmp_path: Path) -> No
 def test_a_worker_says_which_stay_of_an_island_its_report_is_about(tmp_path: Path) -> None:
     settings = settings_of("budget.candidates=3")
     folder = founded(tmp_path / "run", settings)
-    config.save(settings, tmp_path / "settings.yaml")
-    text = (tmp_path / "settings.yaml").read_text()
-    fingerprint = read_problem(settings).fingerprint
-    worker = Worker(text, name="run", folder=str(folder), fingerprint=fingerprint)
-    worker.start(os.sched_getaffinity(0), None)
-    try:
+    with locked(folder), working(settings, folder) as worker:
         worker.ready()
         worker.add(0, 1, {})
         first = until(worker, lambda report: report.islands[0].is_over if report.islands else False)
@@ -201,20 +198,75 @@ def test_a_worker_says_which_stay_of_an_island_its_report_is_about(tmp_path: Pat
             worker.add(1, 7, {})  # it is somewhere else
             second = until(worker, lambda report: bool(report.lost))
         assert second.stays == {0: 1, 1: 7}
+
+
+def test_a_worker_keeps_of_an_island_that_is_lost_no_more_than_how_it_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of("islands.migrate_every=0")
+    folder = founded(tmp_path / "run", settings)
+    write, full = EventLog.commit, list[int]()
+
+    def commit(log: EventLog) -> None:
+        if full and log._open:
+            log._open = []
+            raise UserError("the disk is full")
+        write(log)
+
+    monkeypatch.setattr(EventLog, "commit", commit)
+    with locked(folder), working(settings, folder) as worker:
+        worker.ready()
+        worker.add(0, 1, {})
+        until(worker, lambda report: bool(report.candidates))
+        full.append(0)
+        lost = until(worker, lambda report: not worker._histories)
+        assert lost.lost == {0: "the disk is full"} and lost.islands[0].candidates > 0
+        assert not lost.islands[0].is_over and not lost.islands[0].has_stopped
+        full.clear()
+        worker.add(0, 2, {})
+        back = until(worker, lambda report: report.stays == {0: 2})
+        assert not back.lost and [*worker._histories] == [0]
+
+
+@contextmanager
+def working(
+    settings: RunSettings, folder: Path, *, fingerprint: str | None = None
+) -> Iterator[Worker]:
+    """Hold a worker that begins; without a fingerprint, with the problem as it is here."""
+    with TemporaryDirectory() as scratch:
+        config.save(settings, path := Path(scratch, "settings.yaml"))
+        text = path.read_text()
+    fingerprint = fingerprint or read_problem(settings).fingerprint
+    worker = Worker(text, name="run", folder=str(folder), fingerprint=fingerprint)
+    worker.start(os.sched_getaffinity(0), None)
+    try:
+        yield worker
     finally:
         worker.close()
 
 
 def test_a_worker_does_not_begin_where_the_problem_is_another(tmp_path: Path) -> None:
-    config.save(settings_of(), tmp_path / "settings.yaml")
-    text = (tmp_path / "settings.yaml").read_text()
-    worker = Worker(text, name="run", folder=str(tmp_path / "run"), fingerprint="another")
-    worker.start(os.sched_getaffinity(0), None)
-    try:
-        with pytest.raises(UserError, match=r"signal, its data.* so scores would not compare"):
-            worker.ready()
-    finally:
-        worker.close()
+    with (
+        working(settings_of(), tmp_path / "run", fingerprint="another") as worker,
+        pytest.raises(UserError, match=r"signal, its data.* so scores would not compare"),
+    ):
+        worker.ready()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_worker_does_not_begin_where_the_runs_folder_is_not(
+    tmp_path: Path, is_there: bool
+) -> None:
+    """On another machine, that is; another run of the name, which nobody works on, is none."""
+    folder = tmp_path / "run"
+    if is_there:
+        founded(folder, settings_of())
+    with (
+        working(settings_of(), folder) as worker,
+        pytest.raises(UserError, match=r"begin the run with store=postgresql://"),
+    ):
+        worker.ready()
+    assert folder.exists() == is_there
 
 
 def test_a_worker_removes_the_folder_of_one_that_was_killed(tmp_path: Path) -> None:

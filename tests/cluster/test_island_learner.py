@@ -188,6 +188,54 @@ def test_an_island_that_moves_hands_in_what_was_not_learned(
     assert handed_in(there) == [(3, 1), (3, 2)]
 
 
+def test_an_island_that_was_nowhere_goes_on_with_the_latest_step(
+    worker: WorkerLearning, tmp_path: Path
+) -> None:
+    """Before its next call, for its own version may be gone by then, at every worker."""
+    bench, far = Bench(worker), Far()
+    worker.take(shared(1), {1: far})
+    bench.turn()
+    bench.adopter.loaded = [(1, 1.0)]
+    bench.turn()
+    there = WorkerLearning(tmp_path / "there")
+    there.take(shared(9, logs=(5, 3, 3)), {each: far for each in range(4, 10)})
+    again = Bench(there, events=bench.events)
+    assert again.adopter.asked == [9]
+    assert [(each.number, each.groups) for each in again.turn()] == [(9, (1, 2))]
+    assert again.history.adapter == 9
+    assert again.turn() == []
+    later = Bench(there, events=again.events)
+    assert later.adopter.asked == [9] and later.turn() == []
+
+
+def test_an_island_that_was_nowhere_still_decodes_what_is_open(
+    worker: WorkerLearning, tmp_path: Path
+) -> None:
+    bench, far = Bench(worker), Far()
+    worker.take(shared(1), {1: far})
+    bench.turn()
+    bench.adopter.loaded = [(1, 1.0)]
+    bench.turn()
+    bench.call(0, judged=False)
+    there = WorkerLearning(tmp_path / "there")
+    there.take(shared(9), {1: far, **{each: far for each in range(4, 10)}})
+    again = Bench(there, events=bench.events)
+    assert again.adopter.asked == [1, 9]
+    assert [each.number for each in again.turn()] == [9]
+    again.turn()
+    assert there.standings[3].versions == {1, 9}
+
+
+def test_the_version_that_the_next_call_begins_with_is_needed(worker: WorkerLearning) -> None:
+    bench = Bench(worker)
+    worker.take(shared(1), {1: Far()})
+    bench.turn()
+    bench.adopter.loaded = [(1, 1.0)]
+    for _ in range(2):
+        bench.turn()
+    assert worker.standings[3].versions == {1}
+
+
 def test_versions_that_nobody_needs_are_removed(worker: WorkerLearning, tmp_path: Path) -> None:
     worker.take(shared(1), {1: Far()})
     worker.folder(1)

@@ -19,6 +19,12 @@ def test_a_resumed_run_knows_where_its_islands_were(tmp_path: Path) -> None:
     assert (resumed.get(0), resumed.get(1), resumed.get(2)) == ("c", "b", "")
 
 
+def test_what_can_not_be_written_is_in_nobodys_way(tmp_path: Path) -> None:
+    nodes = LastNodes(tmp_path / "gone")
+    nodes.put(0, "a")
+    assert nodes.get(0) == "a"
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', "null", "\0"])
 def test_what_can_not_be_read_is_as_if_it_were_not_there(tmp_path: Path, text: str) -> None:
     (tmp_path / "machines.json").write_text(text)

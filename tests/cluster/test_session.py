@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +33,32 @@ from engine.store import Recorded, RunHistory, Verdict, create_run, locked
 from engine.syntax import read
 
 ISLANDS = 3
+SESSION = """
+import sys
+from pathlib import Path
+
+from engine import config
+from engine.cluster import session
+from engine.parts import read_problem
+from engine.session import log_to_terminal
+
+
+class Driver:
+    islands, workers, version, are_over, has_reached_target = {}, 1, None, IS_OVER, False
+
+    def __init__(self, settings, *, folder, problem): pass
+    def run(self, *, stopped, show): show()
+    def close(self): pass
+
+
+log_to_terminal()
+session.Driver = Driver
+folder = Path(sys.argv[1])
+settings = config.load_run(folder)
+problem = read_problem(settings)
+sys.exit(session._session(settings, problem, folder, founds=False, keep=lambda: None))
+"""
+"""A session at a terminal, whose driver has nothing to do."""
 
 
 def settings_of(tmp_path: Path, *more: str) -> RunSettings:
@@ -111,6 +139,23 @@ def test_the_best_program_of_a_run_may_have_several_files(
         assert (folder / "best" / name).read_text(encoding="utf-8") == text
     assert not (folder / "best.py").exists()
     assert f"Everything is in {folder}: best/, summary.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("is_over", "code"), [(True, 0), (False, 130)])
+def test_an_output_that_is_lost_does_not_end_a_run(
+    tmp_path: Path, is_over: bool, code: int
+) -> None:
+    folder = founded(tmp_path)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", SESSION.replace("IS_OVER", str(is_over)), str(folder)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("the output can't be written: No space left on device") == 1
+    assert (folder / "summary.json").is_file()
 
 
 def test_the_summary_says_who_made_the_best_program_and_what_fills_found() -> None:

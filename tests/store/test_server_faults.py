@@ -130,6 +130,33 @@ def test_a_writer_that_was_cut_off_finds_that_another_has_gone_on(
     assert names(folder) == ["0.0", "1.0"]
 
 
+def test_a_writer_that_was_cut_off_does_not_wait_for_the_one_that_has_gone_on(
+    tmp_path: Path, folder: Path, server: Server
+) -> None:
+    other = tmp_path / "elsewhere"
+    shutil.copytree(folder, other)
+    refused = list[str]()
+
+    def go_on(log: EventLog) -> None:
+        with pytest.raises(UserError, match="another one has gone on") as error:
+            write(log, "0.1")
+        refused.append(str(error.value))
+
+    with EventLog(folder) as log:
+        write(log, "0.0")
+        server.sql(CUT_OFF)
+        with EventLog(other) as taken:
+            going_on = threading.Thread(target=go_on, args=(log,), daemon=True)
+            going_on.start()
+            going_on.join(1.0)
+            assert going_on.is_alive()  # the other one has the lock, and has written nothing
+            write(taken, "1.0")
+            going_on.join(120.0)
+            assert refused
+            write(taken, "1.1")
+    assert names(folder) == ["0.0", "1.0", "1.1"]
+
+
 def test_a_writer_that_has_not_what_the_server_lost_says_so(folder: Path, server: Server) -> None:
     with EventLog(folder) as log:
         write(log, "0.0")

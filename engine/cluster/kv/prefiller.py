@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine import config
-from engine.cluster.worker import WorkerReport
+from engine.cluster.worker_report import WorkerReport
 from engine.inference import LanguageModel, prepare
 from engine.parts import model_loader
 from engine.session import log_to_terminal

@@ -2,7 +2,9 @@
 
 Nobody trains here. What an island has judged is handed in for the trainer of the whole run, and a
 version that came of it is fetched once, loaded once into the worker's model, and then recorded by
-each island, whose calls begin with it from there on.
+each island, whose calls begin with it from there on. An island that comes to a worker records the
+latest step before it asks for a call: it may have been nowhere for so long that the version with
+which its log ends is there no more.
 """
 
 import shutil
@@ -36,7 +38,8 @@ class Standing:
 
     Attributes:
         share: of its budget that is spent, from 0 to 1.
-        versions: that children of its calls are still to be decoded with.
+        versions: that its next call begins with, and that children of its calls are still to be
+            decoded with.
     """
 
     share: float
@@ -111,6 +114,7 @@ class IslandLearner:
     worker: WorkerLearning
     max_lag: int
     _judged: Judged = field(init=False)
+    _first: Update | None = field(default=None, init=False)  # to be recorded before all else
     _loading: Update | None = field(default=None, init=False)
     _adopter: Adopter | None = field(default=None, init=False)
 
@@ -118,13 +122,15 @@ class IslandLearner:
         self._judged = Judged(self.history, max_lag=self.max_lag)
 
     def serve(self, adopter: Adopter) -> None:
-        """See `Learning`.
+        """See `Learning`. The first that is `completed` then is the latest step, if it is new.
 
         Raises:
             UserError: a version that the island goes on with is not here.
         """
         self._adopter = adopter
-        for version in sorted({self.history.adapter, *self._judged.open_versions} - {0}):
+        self._first = self._news()
+        own = self.history.adapter if self._first is None else self._first.version
+        for version in sorted({own, *self._judged.open_versions} - {0}):
             adopter.adopt(version, self.worker.folder(version))
 
     def spare(self, under_way: Callable[[], Collection[int]]) -> None:
@@ -138,9 +144,11 @@ class IslandLearner:
         """Yield the step whose version is loaded now, as the island's log is to have it."""
         assert self._adopter is not None  # nothing is recorded before it serves
         self._hand_in()
-        latest = self.worker.latest
-        if self._loading is None and latest is not None and latest.update.number > self._last:
-            update = latest.for_island(self.number)
+        first, self._first = self._first, None
+        if first is not None:
+            yield first  # calls that begin now are decoded once its version is loaded
+        update = self._news() if self._loading is None else None
+        if update is not None:
             if update.version in (0, self.history.adapter):
                 yield update
             else:
@@ -152,10 +160,12 @@ class IslandLearner:
                 self._loading = None
                 yield replace(loading, swap_ms=milliseconds)
 
-    @property
-    def _last(self) -> int:
-        """Number of the last step that the island's log has."""
-        return self.history.updates[-1].number if self.history.updates else 0
+    def _news(self) -> Update | None:
+        """Return the latest step, as the island's log is to have it; None if it has it."""
+        latest, updates = self.worker.latest, self.history.updates
+        if latest is None or (updates and latest.update.number <= updates[-1].number):
+            return None
+        return latest.for_island(self.number)
 
     def _hand_in(self) -> None:
         """Hand in what was judged since the last time."""
@@ -165,5 +175,6 @@ class IslandLearner:
             if group is not None:
                 self.worker.groups.put(replace(group, log=self.number))
         self.worker.standings[self.number] = Standing(
-            share=self.share(), versions=frozenset(self._judged.open_versions)
+            share=self.share(),
+            versions=frozenset({self.history.adapter, *self._judged.open_versions}),
         )

@@ -1,7 +1,7 @@
 """The trainer's process as a Ray actor, and versions of the adapter in Ray's object store."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,17 +9,15 @@ from typing import Any
 import ray
 from ray import exceptions
 
-from engine import config
 from engine.cluster.files import Files
 from engine.cluster.learning.remote_trainer import RemoteTrainer
 from engine.cluster.learning.shared_learner import SharedLearner
 from engine.cluster.learning.trainer_actor import TrainerActor, TrainerSettings
 from engine.cluster.on_ray import CPUS, named
-from engine.cluster.places import island_folder
 from engine.core import Update, UserError
 from engine.learning import Job, Step
+from engine.learning.steady import StepFailed
 from engine.settings import RunSettings
-from engine.store import read_log
 
 _SAID_AFTER = 60.0  # seconds
 _log = logging.getLogger("brood")
@@ -52,18 +50,28 @@ class RayTrainer:
         placed, _ = ray.wait([self._placed], timeout=_SAID_AFTER)
         if not placed:
             _log.warning("the trainer waits for a machine with room for it")
-        try:
-            ray.get(self._loaded)
-            found: tuple[Step, Files] = ray.get(self._actor.step.remote(job))
-        except exceptions.RayTaskError as error:
-            raise ConnectionError(f"{type(error.cause).__name__}: {error.cause}") from error
-        except exceptions.RayError as error:
-            raise ConnectionError(str(error).partition("\n")[0]) from error
+        _got(self._loaded, failed=ConnectionError)  # another process may get further
+        found: tuple[Step, Files] = _got(self._actor.step.remote(job), failed=StepFailed)
         return found
 
     def kill(self) -> None:
         """See `TrainerHandle.kill`."""
         ray.kill(self._actor)
+
+
+def _got(answer: Any, *, failed: type[Exception]) -> Any:
+    """Return what the trainer answers.
+
+    Raises:
+        ConnectionError: it is dead.
+        Exception: ``failed``, where it says that it failed.
+    """
+    try:
+        return ray.get(answer)
+    except exceptions.RayTaskError as error:
+        raise failed(f"{type(error.cause).__name__}: {error.cause}") from error
+    except exceptions.RayError as error:
+        raise ConnectionError(str(error).partition("\n")[0]) from error
 
 
 class RayFiles:
@@ -87,22 +95,26 @@ class RayFiles:
 
 
 def shared_learner(
-    settings: RunSettings, folder: Path, *, progress: Callable[[], float]
+    settings: RunSettings,
+    folder: Path,
+    *,
+    recorded: Mapping[int, Sequence[Update]],
+    progress: Callable[[], float],
 ) -> SharedLearner:
     """Return what has the model of a run learn; its trainer begins to start.
 
     Args:
         settings: of the whole run.
         folder: the run's, whose islands are founded.
-        progress: see `SharedLearner`.
+        recorded: see `SharedLearner`.
+        progress: likewise.
 
     Raises:
         UserError: the last version's checkpoint is missing.
     """
-    islands = [island_folder(folder, number) for number in range(settings.islands.count)]
     gpus = settings.cluster.trainer_gpus
     trained = TrainerSettings(
-        model=config.load_run(islands[0]).model,  # in the format that it was founded with
+        model=settings.model,
         learning=settings.learning,
         seed=settings.seed,
         device="cuda" if gpus else "cpu",
@@ -111,10 +123,7 @@ def shared_learner(
     return SharedLearner(
         settings.learning,
         folder=folder,
-        recorded={
-            number: [each.event for each in read_log(island) if isinstance(each.event, Update)]
-            for number, island in enumerate(islands)
-        },
+        recorded=recorded,
         start=lambda checkpoint: RemoteTrainer(
             lambda files: RayTrainer(
                 replace(trained, checkpoint=files), gpus=gpus, name=folder.name

@@ -17,7 +17,8 @@ class TrainerHandle(Protocol):
         """See `TrainerActor.step`.
 
         Raises:
-            ConnectionError: it is dead, or can't train.
+            ConnectionError: it is dead, or can't load the model.
+            StepFailed: the step failed, and may have left the trainer in the middle of it.
         """
 
     def kill(self) -> None:
