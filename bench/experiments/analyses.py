@@ -2,11 +2,13 @@
 
 Method: `engine.report`'s analyses ``ranks``, ``replay`` (what the first m children are worth) and
 ``distance`` over recorded runs, those of each problem together, as a page with plots, and their
-numbers as JSON. Runs that are not over count as far as they went.
+numbers as JSON. Runs that are not over count as far as they went. Rows are medians over the runs,
+each of which weighs the same, so a run counts for a K only with `LEAST_CALLS` calls of that K.
 
-Usage: python -m bench.experiments.analyses name=NAME runs=FOLDER
+Usage: python -m bench.experiments.analyses name=NAME [runs=FOLDER]
        [results=bench/results/analyses] [to=docs]
-runs=FOLDER  of runs, or those in it that match a pattern: runs='runs/experiments/k/runs/*-k8-*'
+runs=FOLDER  of runs, or those in it that match a pattern: runs='runs/experiments/k/runs/*-k8-*';
+             without, the page is made anew of results/NAME.json
 Writes results/NAME.json, to/analyses/NAME.md and to/images/analyses/NAME-*.svg.
 """
 
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,7 @@ from bench.experiments.bands import bands, heatmap
 from bench.options import read_options
 from engine import config
 from engine.core import UserError
+from engine.documents import read_json
 from engine.durable import write_whole
 from engine.report.analysis import RunRecord, read_runs
 from engine.report.analysis.distance import distance
@@ -34,7 +39,12 @@ from engine.report.figures.figure import WIDTH, Figure
 from engine.store import is_run
 
 DEFAULTS = {"name": "", "runs": "", "results": "bench/results/analyses", "to": "docs"}
+LEAST_CALLS = 30
+"""With which a run counts for a K; of fewer calls each moves a share by more than 3 %."""
 _SHOWN = 8  # widths with the most children, which is what a figure has room for
+
+Numbers = Mapping[str, Any]
+"""What results/NAME.json holds, see `measured`."""
 
 
 def analysed(runs: Sequence[RunRecord]) -> dict[str, Table]:
@@ -45,6 +55,56 @@ def analysed(runs: Sequence[RunRecord]) -> dict[str, Table]:
         "top_m": top_m(runs),
         "distance": distance(runs)["by_shown"],
     }
+
+
+def counted(run: RunRecord, *, least: int = LEAST_CALLS) -> RunRecord:
+    """Return a run with the judged children of each K that it has enough calls of.
+
+    Args:
+        run: any.
+        least: how many calls are enough.
+    """
+    calls = Counter(k for _, k in {(each.call.iteration, each.call.k) for each in run.judged})
+    return replace(run, trials=[each for each in run.judged if calls[each.call.k] >= least])
+
+
+def measured(name: str, problems: Mapping[str, Sequence[RunRecord]]) -> Numbers:
+    """Return the numbers of a page.
+
+    ``least_calls`` is the rule by which runs count for a K; ``runs``, ``fixed_k`` and ``children``
+    of a problem are all runs, those of them with a fixed K, and all judged children. ``note`` says
+    what else has to be known of the numbers, in Markdown, and ``left_out`` names figures that would
+    mislead.
+
+    Args:
+        name: of the page.
+        problems: the runs of each problem.
+    """
+    return {
+        "name": name,
+        "least_calls": LEAST_CALLS,
+        "note": "",
+        "left_out": [],
+        "made_of": {
+            problem: {
+                "runs": len(runs),
+                "fixed_k": sum(run.settings.width.policy == "fixed" for run in runs),
+                "children": sum(len(run.judged) for run in runs),
+            }
+            for problem, runs in problems.items()
+        },
+        "problems": {
+            problem: {
+                key: list(table.rows) for key, table in analysed([*map(counted, runs)]).items()
+            }
+            for problem, runs in problems.items()
+        },
+    }
+
+
+def tables_of(rows: Mapping[str, Any]) -> dict[str, Table]:
+    """Return the tables of a problem from their rows, with today's titles and notes."""
+    return {key: replace(empty, rows=rows[key]) for key, empty in analysed(()).items()}
 
 
 def read_problems(pattern: str) -> dict[str, tuple[RunRecord, ...]]:
@@ -65,9 +125,34 @@ def read_problems(pattern: str) -> dict[str, tuple[RunRecord, ...]]:
     return {name: read_runs(own) for name, own in sorted(by_problem.items())}
 
 
+def read_numbers(file: Path) -> Numbers:
+    """Return the numbers of a page that was made.
+
+    Raises:
+        UserError: they are not there, or no JSON.
+    """
+    try:
+        found: Numbers = read_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} can't be read ({error}); give runs=FOLDER") from error
+    return found
+
+
+def drawn(found: Numbers) -> dict[str, list[Figure]]:
+    """Return the figures of each problem."""
+    return {
+        problem: [
+            each
+            for each in figures(problem, tables_of(rows))
+            if each.name.removeprefix(f"{problem}-") not in found["left_out"]
+        ]
+        for problem, rows in found["problems"].items()
+    }
+
+
 def figures(problem: str, tables: Mapping[str, Table]) -> Iterator[Figure]:
     """Yield the figures of a problem's tables; none of what has no rows."""
-    profile, replayed = tables["profile"].rows, tables["top_m"].rows
+    profile = tables["profile"].rows
     children: dict[int, int] = {}
     for row in profile:
         children[row["K"]] = children.get(row["K"], 0) + row["children"]
@@ -82,56 +167,93 @@ def figures(problem: str, tables: Mapping[str, Table]) -> Iterator[Figure]:
             yield bands(
                 shown, x="place", y=key, name=f"{problem}-{key}", title=f"{title}, by place"
             )
-    calls = {row["K"]: row["calls"] for row in replayed if row["tier"] == ALL and row["K"] > 1}
-    if calls:
-        k = max(calls, key=lambda each: (calls[each], each))
-        tiers = [
-            {**row, "series": f"tier {row['tier']}" if row["tier"] else "all"}
-            for row in replayed
-            if row["K"] == k
-        ]
-        for key, title in (
-            ("improving", "Calls with an improvement among the first m"),
-            ("gain", "Gain of the best of the first m, where the first has a score"),
-        ):
-            name = f"{problem}-top-m-{key}"
-            if any(row[key] is not None for row in tiers):  # no first child may have a score
-                yield bands(tiers, x="m", y=key, name=name, title=f"{title}, K = {k}, by tier")
+    yield from _first_children(problem, tables["top_m"])
     if tables["distance"].rows:
         yield heatmap(tables["distance"].rows, name=f"{problem}-shown")
 
 
-def page(name: str, problems: Mapping[str, Sequence[RunRecord]], found: Mapping[str, Any]) -> str:
+def _first_children(problem: str, replayed: Table) -> Iterator[Figure]:
+    """Yield what the first m children are worth, for the K that most children were made with."""
+    whole = [row for row in replayed.rows if row["tier"] == ALL and row["K"] > 1]
+    if not whole:
+        return
+    k = max(whole, key=lambda row: (row["calls"] * row["K"], row["K"]))["K"]
+    tiers = [
+        {**row, "series": f"tier {row['tier']}" if row["tier"] else "all"}
+        for row in replayed.rows
+        if row["K"] == k
+    ]
+    for key, title in (
+        ("improving", "Calls with an improvement among the first m"),
+        ("gain", "Gain of the best of the first m, where the first has a score"),
+    ):
+        name = f"{problem}-top-m-{key}"
+        if any(row[key] is not None for row in tiers):  # no first child may have a score
+            yield bands(tiers, x="m", y=key, name=name, title=f"{title}, K = {k}, by tier")
+
+
+def page(found: Numbers, pictures: Mapping[str, Sequence[Figure]]) -> str:
     """Return the page.
 
     Args:
-        name: of the page.
-        problems: the runs of each problem.
-        found: their tables and figures.
+        found: its numbers.
+        pictures: the figures of each problem.
     """
+    name = found["name"]
     parts = [
         f"# What places, widths and distances bring: {name}\n",
-        "<!-- Written by `python -m bench.experiments.analyses`. -->\n",
-        "The analyses of TurboEvolve's section 6 on this project's runs. K is chosen as a run "
-        "goes, so different K do not compare; figures are taken within each run first, lines are "
-        "medians over the runs, bands the quartiles. It describes, and proves no cause.\n",
+        "<!-- Written by `python -m bench.experiments.analyses`; a test compares. -->\n",
+        *_introduction(found),
     ]
-    for problem, runs in problems.items():
-        tables, pictures = found[problem]
-        children = sum(len(run.trials) for run in runs)
-        parts.append(f"## {problem}\n\n{len(runs)} runs, {children:,} children.\n")
+    for problem, rows in found["problems"].items():
+        of, tables = found["made_of"][problem], tables_of(rows)
+        parts.append(
+            f"## {problem}\n\n{of['runs']} runs, {of['fixed_k']} of them with a fixed K; "
+            f"{of['children']:,} children.\n"
+        )
         for key in ("parts", "novelty"):
             parts.append(_table(tables[key]))
-        for figure in pictures:
+        for figure in pictures[problem]:
             path = f"../images/analyses/{name}-{figure.name}.svg"
-            parts.append(f"### {figure.title}\n\n![{figure.alt}]({path})\n\n{figure.note}\n")
+            parts.append(f"### {figure.title}\n\n![{figure.alt}]({path})\n")
+            if figure.note:
+                parts.append(f"{figure.note}\n")
     return "\n".join(parts)
+
+
+def _introduction(found: Numbers) -> Iterator[str]:
+    """Yield what has to be known to read a page."""
+    least = found["least_calls"]
+    counts = f"with {least} calls of that K or more" if least > 1 else "with a single call of it"
+    yield (
+        "The analyses of TurboEvolve's section 6 on this project's runs. Figures are taken within "
+        f"each run first, lines are medians over the runs, bands the quartiles. A run counts for a "
+        f"K {counts}, and then weighs as much as any other. It describes, and proves no cause. "
+        "Different K do not compare: a run that chooses K as it goes has a large one where it "
+        "stalls, and runs with a fixed K soon have different parents. [Experiments]"
+        "(../experiments.md#k) compares what runs of each K reach in the same time.\n"
+    )
+    yield (
+        "A *place* is a child's place in its call, in the order of the temperatures. Only where "
+        "one answer lists several programs (`verbalized`) is it TurboEvolve's rank, the place in "
+        "that list. A *tier* is a fifth of the calls of one K, 5 the best, by the best score among "
+        "the other programs that the prompt shows, or by the parent's where it shows none.\n"
+    )
+    if not any(rows["distance"] for rows in found["problems"].values()):
+        yield (
+            "No call of these runs shows another program with a score, as with "
+            "`prompts.history_tokens=0`, which is the embedded model's. So all tiers are by the "
+            "parent's score, and nothing can be said of the parent's distance from what is shown "
+            "beside it (the source's section 6.3).\n"
+        )
+    if found["note"]:
+        yield f"{found['note']}\n"
 
 
 def _table(table: Table) -> str:
     """Return a table, a median with its quartiles in one cell."""
     if not table.rows:
-        return f"{table.title}: nothing to show.\n"
+        return f"{table.title}: {table.empty}.\n"
     keys = [each for each in table.rows[0] if not each.endswith(("_q1", "_q3"))]
     lines = [f"**{table.title}**\n", f"| {' | '.join(keys)} |", "|" + "---|" * len(keys)]
     for row in table.rows:
@@ -149,28 +271,25 @@ def _cell(row: Mapping[str, Any], key: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Analyse, and write."""
+    """Analyse, if there are runs, and write."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     name, to, results = options["name"], Path(options["to"]), Path(options["results"])
-    if not (name.replace("-", "").replace("_", "").isalnum() and options["runs"]):
-        raise UserError("give name=NAME, of letters, digits and dashes, and runs=PATTERN")
-    problems = read_problems(options["runs"])
-    tables = {problem: analysed(runs) for problem, runs in problems.items()}
-    found = {problem: (own, [*figures(problem, own)]) for problem, own in tables.items()}
-    for folder in (results, to / "analyses", to / "images" / "analyses"):
+    if not name.replace("-", "").replace("_", "").isalnum():
+        raise UserError("give name=NAME, of letters, digits and dashes")
+    file = results / f"{name}.json"
+    if options["runs"]:
+        text = json.dumps(measured(name, read_problems(options["runs"])), allow_nan=False)
+        results.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text + "\n")
+    found = read_numbers(file)
+    pictures = drawn(found)
+    for folder in (to / "analyses", to / "images" / "analyses"):
         folder.mkdir(parents=True, exist_ok=True)
-    numbers = {
-        problem: {key: list(table.rows) for key, table in own.items()}
-        for problem, own in tables.items()
-    }
-    text = json.dumps({"name": name, "problems": numbers}, allow_nan=False)
-    write_whole(results / f"{name}.json", text + "\n")
-    for _, pictures in found.values():
-        for figure in pictures:
-            spec = figure.whole(width=WIDTH) | {"background": "white"}
-            path = to / "images" / "analyses" / f"{name}-{figure.name}.svg"
-            write_whole(path, vl_convert.vegalite_to_svg(spec))
-    write_whole(to / "analyses" / f"{name}.md", page(name, problems, found))
+    for figure in (each for own in pictures.values() for each in own):
+        spec = figure.whole(width=WIDTH) | {"background": "white"}
+        path = to / "images" / "analyses" / f"{name}-{figure.name}.svg"
+        write_whole(path, vl_convert.vegalite_to_svg(spec))
+    write_whole(to / "analyses" / f"{name}.md", page(found, pictures))
 
 
 if __name__ == "__main__":

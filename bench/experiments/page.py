@@ -150,10 +150,12 @@ def _reached(found: Mapping[str, Any]) -> Iterator[str]:
 def _problem(experiment: Experiment, problem: str, found: Mapping[str, Any]) -> Iterator[str]:
     first, *_, second = found["equal"]
     direction = "higher" if found["direction"] == "maximise" else "lower"
-    known = "" if found["best_known"] is None else f", best published {found['best_known']:.6g}"
+    target, best = found["target"], found["best_known"]
+    aim = "no target (gains: to the best score)" if target is None else f"target {target:.6g}"
+    known = "" if best is None else f", best published {best:.6g}"
     yield f"### {experiment.name} on {problem}\n"
     yield (
-        f"From {found['initial_score']:.6g}{known}; {direction} is better. Equal: "
+        f"From {found['initial_score']:.6g}, {aim}{known}; {direction} is better. Equal: "
         + ", ".join(f"{most:,.0f} {axis}" for axis, most in found["equal"].items())
         + ".\n"
     )

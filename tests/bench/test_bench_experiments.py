@@ -307,6 +307,19 @@ def test_the_page_says_what_was_run_and_not_what_the_table_has(tmp_path: Path) -
     )
 
 
+@pytest.mark.parametrize(
+    ("target", "words"), [(2.0, "target 2"), (None, "no target (gains: to the best score)")]
+)
+def test_the_page_has_the_score_to_which_gains_are_shares_of_the_way(
+    target: float | None, words: str, tmp_path: Path
+) -> None:
+    experiment = tiny(tmp_path)
+    run = {**result("signal", "k4", 0, (1.0, 0, 0), (1.1, 9, 9)), "target": target}
+    found = {**compared(experiment, [run]), "runs": [run]}
+    made = page({"tiny": experiment}, {"tiny": found})
+    assert f"From 1, {words}; higher is better." in made
+
+
 def test_tests_over_all_problems_are_exact_and_corrected(tmp_path: Path) -> None:
     """By hand: five pairs of one sign have p = 2 / 2^5; ten 2 / 2^10; two problems 2 / 2^2."""
     found = compared(

@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from recorded import call_of, first_events, make_run
 
 from engine import config
 from engine.core import Update
 from engine.probe import compared
 from engine.probe import main as probe
+from engine.problem import shipped
 from engine.report.__main__ import main
 from engine.store import create_run
 
@@ -34,7 +36,7 @@ def test_the_steps_and_the_children_by_version(
     assert (second["version"], second["fate"]) == (0, "collapse")
     windows = found["children"]
     assert [row["versions"] for row in windows] == ["0 to 0", "1 to 1"]
-    assert sum(row["children"] for row in windows) == 12  # those that nobody judged too
+    assert sum(row["children"] for row in windows) == 10  # without those that nobody judged
     assert windows[0]["tokens"] == 3
 
 
@@ -88,3 +90,23 @@ def test_what_a_probe_cannot_be_made_of(
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
     assert words in err
+
+
+def test_a_probe_of_a_run_whose_problem_lies_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run", [*call_of(0), STEP], "learning=grpo")
+    values = yaml.safe_load((run / "config.yaml").read_text())
+    values["problem"] = "/gone/mine"
+    (run / "config.yaml").write_text(yaml.safe_dump(values))
+
+    def refused(*arguments: str) -> str:
+        assert probe([str(run), *arguments]) == 2
+        return capsys.readouterr().err
+
+    assert refused().endswith("is not at /gone/mine here; give its folder as problem.path=FOLDER\n")
+    assert "circle_packing, its data or a kernel of its has changed" in refused(
+        f"problem.path={shipped()['circle_packing']}"
+    )
+    # The problem is found: what is refused comes behind it.
+    assert "nowhere is not a run" in refused(f"problem.path={shipped()['signal']}", "of=nowhere")

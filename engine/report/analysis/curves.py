@@ -1,8 +1,10 @@
 """``analysis=progress`` and ``coverage``: what runs had reached at equal budgets.
 
+Several runs are put together as far as all of them went: what the longer ones alone reached would
+read as a jump of the median.
+
 *Progress*: the best score of each run against evaluated candidates, generated tokens, wall seconds
-and money, and over several runs its median and extremes at equal budgets. A run that ended before a
-budget was used up does not count at that budget, whatever it had reached.
+and money, and over several runs its median and extremes at equal budgets.
 
 *Coverage*: the cells of a MAP-Elites archive (``engine.search.archive``), filled from the log, so
 of any run; against evaluated candidates. As in TurboEvolve (section 6) coverage is the number of
@@ -40,10 +42,13 @@ def progress(runs: Sequence[RunRecord]) -> dict[str, Table]:
     followed: list[tuple[RunRecord, Curve]] = [
         (run, [(score, run.totals[name]) for name, score in run.bests.items()]) for run in runs
     ]
+    note = "As far as the shortest of the runs went." if len(runs) > 1 else ""
     tables = {
-        axis: Table(title=f"Best score so far against {words}", rows=_rows(axis, followed))
+        axis: Table(
+            title=f"Best score so far against {words}", rows=_rows(axis, followed), note=note
+        )
         for axis, words in _AXES.items()
-        if any(run.end[axis] > 0 for run in runs)  # most runs' tokens have no prices
+        if all(run.end[axis] > 0 for run in runs)  # most runs' tokens have no prices
     }
     points = [
         {"run": run.name, "best": best, **totals}
@@ -59,16 +64,14 @@ def progress(runs: Sequence[RunRecord]) -> dict[str, Table]:
 
 
 def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[str, Any]]:
-    """Return what the runs had reached at each of some equally spaced budgets."""
-    most = max(run.end[axis] for run, _ in followed)
+    """Return what the runs had reached at equally spaced budgets up to the shortest run's end."""
+    most = min(run.end[axis] for run, _ in followed)
     is_whole = isinstance(most, int)
     steps = {most * i // _STEPS if is_whole else most * (i / _STEPS) for i in range(_STEPS + 1)}
     rows = []
     for at in sorted(steps):
         reached = [
-            [score for score, totals in curve if totals[axis] <= at]
-            for run, curve in followed
-            if at <= run.end[axis]
+            [score for score, totals in curve if totals[axis] <= at] for _, curve in followed
         ]
         bests = [scores[-1] for scores in reached if scores]
         rows.append({axis: at, **spread(bests), "runs": len(bests)})
@@ -78,13 +81,17 @@ def _rows(axis: str, followed: Sequence[tuple[RunRecord, Curve]]) -> list[dict[s
 def coverage(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Fill an archive for each run, candidate by candidate."""
     features = shared_features(runs)
-    most = int(max(run.end["candidates"] for run in runs))
-    steps = sorted({most * step // _STEPS for step in range(_STEPS + 1)})
+    ends = [int(run.end["candidates"]) for run in runs]
+    steps = sorted({max(ends) * step // _STEPS for step in range(_STEPS + 1)} | {min(ends)})
     rows = [row for run in runs for row in _snapshots(run, features, steps)]
     return {
         "together": Table(
             title="Filled cells of the archive against evaluated candidates",
-            rows=[_together([row for row in rows if row["candidates"] == at]) for at in steps],
+            rows=[
+                _together([row for row in rows if row["candidates"] == at])
+                for at in steps
+                if at <= min(ends)
+            ],
             note="quality: the mean score of the cells' best programs, the median over the runs.",
         ),
         "runs": Table(title="The same, of each run", rows=rows),

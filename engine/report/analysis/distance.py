@@ -7,8 +7,8 @@ averaged within a run first and then over the runs, so that siblings do not coun
 
 Inspirations are the programs with a score that the prompt shows besides the parent, as the call's
 event lists them. The distance is the mean of the distances from each (`program_distance`).
-Calls without inspirations are left out. As the source says, K depends on how the run goes, so the
-table describes, and does not compare widths.
+Calls without inspirations are left out, and children that nobody judged. As the source says, K
+depends on how the run goes, so the table describes, and does not compare widths.
 """
 
 import bisect
@@ -56,8 +56,16 @@ def distance(runs: Sequence[RunRecord]) -> dict[str, Table]:
         note="decile: of the distance within the run, 1 for the nearest; improving: share of the "
         "calls with a child better than the parent; best gain: of a call's best child, mean; both "
         "within a run, the median over the runs, with quartiles.",
+        empty=_why_empty(runs),
     )
     return {"by_shown": table}
+
+
+def _why_empty(runs: Sequence[RunRecord]) -> str:
+    """Return what to say where no call has inspirations; of a small model's runs none has."""
+    shows_none = bool(runs) and all(run.settings.prompts.history_tokens == 0 for run in runs)
+    why = " (prompts.history_tokens=0)" if shows_none else ""
+    return f"nothing to show, since no call shows another program with a score{why}"
 
 
 def program_distance(program: str, other: str) -> float:
@@ -82,7 +90,7 @@ def _shingles(program: str) -> frozenset[tuple[str, ...]]:
 
 
 def _told(run: RunRecord) -> Iterator[_Told]:
-    for trials in grouped((trial.call.iteration, trial) for trial in run.trials).values():
+    for trials in grouped((trial.call.iteration, trial) for trial in run.judged).values():
         call = trials[0].call
         from_shown = _distance(run, call)
         if from_shown is not None:

@@ -33,16 +33,18 @@ class Table:
         title: what they show, in one line.
         rows: the figures by column, the same columns in each; None where there is nothing to tell.
         note: what has to be known to read them; empty if nothing.
+        empty: what to say of a table without rows.
     """
 
     title: str
     rows: Sequence[Mapping[str, Any]]
     note: str = ""
+    empty: str = "nothing to show"
 
     def text(self) -> str:
         """Return the table as lines of aligned columns, words on the left, numbers on the right."""
         if not self.rows:
-            return f"{self.title}: nothing to show\n"
+            return f"{self.title}: {self.empty}\n"
         table = rich.table.Table(box=None, padding=(0, 0, 0, 2))
         for column in self.rows[0]:
             is_text = any(isinstance(row[column], str) for row in self.rows)

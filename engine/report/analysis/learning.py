@@ -32,7 +32,10 @@ def learning(runs: Sequence[RunRecord]) -> dict[str, Table]:
         "children": Table(
             title="Children in the order of their calls",
             rows=[row for run in runs for row in _windows(run)],
-            note="valid: new programs with a score; improved: better than their parents.",
+            note=(
+                "children: that were judged; valid: new programs with a score; improved: better "
+                "than their parents."
+            ),
         ),
     }
 
@@ -64,7 +67,7 @@ def _step(run: RunRecord, update: Update) -> dict[str, Any]:
 def _windows(run: RunRecord) -> Iterator[dict[str, Any]]:
     """Yield what the children of successive windows of calls came to."""
     by_call: dict[int, list[Trial]] = {}
-    for trial in run.trials:
+    for trial in run.judged:
         by_call.setdefault(trial.call.iteration, []).append(trial)
     calls = list(by_call.values())
     size = max(1, -(-len(calls) // _WINDOWS))

@@ -1,11 +1,12 @@
 """``analysis=ranks``: what each place among the children of a call brings, for each K.
 
-TurboEvolve's rank profile (section 6.2). K is chosen as a run goes, larger where it stalls, so
+TurboEvolve's rank profile (section 6.2). K may be chosen as a run goes, larger where it stalls, so
 calls of different K are never put together. For each K and place there is the share of children
 with a score, the share better than the parent, the gain of those with a score, and how far they
 went: the distance between child and parent in cells of the archive, |b_1 - b'_1| + |b_2 - b'_2| +
 ... over the bins of its features, and that of their texts (`program_distance`). Each figure is
-taken within a run first; rows have its median over the runs, with quartiles.
+taken within a run first; rows have its median over the runs, with quartiles, so a run with few
+calls of that K weighs as much as one with many. Children that nobody judged are left out.
 
 *Parts* group the places into head, middle and tail. The source has 1-2, 3-5 and 6-7 of K = 7; with
 another K the head and the tail are the next whole number to 2/7 of it, at least one place.
@@ -45,11 +46,12 @@ class Placed:
 def ranks(runs: Sequence[RunRecord]) -> dict[str, Table]:
     """Profile the places of all runs' calls."""
     features = shared_features(runs) if any(run.trials for run in runs) else ()
-    placed = [[_placed(run, each, features) for each in run.trials] for run in runs]
+    placed = [[_placed(run, each, features) for each in run.judged] for run in runs]
     note = (
-        "valid: has a score; improving: better than the parent, of all children; gain: over the "
-        "parent, of valid ones; cells, distance: from the parent, of valid ones. Each within a "
-        "run, then the median over the runs, with quartiles."
+        "place: in the order of the temperatures, or of the answer where one lists several "
+        "programs; valid: has a score; improving: better than the parent, of all children; gain: "
+        "over the parent, of valid ones; cells, distance: from the parent, of valid ones. Each "
+        "within a run, then the median over the runs, with quartiles."
     )
 
     def part(each: Placed) -> tuple[int, int, str]:

@@ -6,8 +6,8 @@ the rule that each call records: the one of the policy that drew the parent, or 
 taken (`engine.store.Call`, which says where the best program takes the place of what was drawn).
 
 A child improves if its score is better than its parent's; children that were refused or failed did
-not. The interval takes children for independent; those of one call share parent and prompt, so it
-is a little narrow.
+not. Those that nobody judged are left out (`Trial.is_judged`). The interval takes children for
+independent; those of one call share parent and prompt, so it is a little narrow.
 """
 
 import dataclasses
@@ -19,7 +19,12 @@ from engine.report.analysis.figures import Share, Table, grouped, median, wilson
 from engine.report.analysis.runs import RunRecord, Trial
 from engine.settings import RunSettings
 
-_NOTE = (
+JUDGED = (
+    "children: without those that nobody judged, since the budget was spent, the engine failed or "
+    "they are not evaluated yet; "
+)
+"""Of the notes of tables that count children."""
+_NOTE = JUDGED + (
     "improved: better than its parent; rate: of the children, with its 95 % Wilson interval, which "
     "takes them for independent; new bests: better than all before in their run; gain: score over "
     "the parent's, of valid children; distance: from the parent; tokens, model s: of a child."
@@ -27,7 +32,7 @@ _NOTE = (
 
 
 def operators(runs: Sequence[RunRecord]) -> dict[str, Table]:
-    """Count the children of all runs by operator."""
+    """Count the judged children of all runs by operator."""
     title = "Improvement rate per operator"
     return {"operators": _rates(runs, title, lambda run, trial: {"operator": trial.child.operator})}
 
@@ -54,7 +59,7 @@ def _rates(
     runs: Sequence[RunRecord], title: str, key: Callable[[RunRecord, Trial], Mapping[str, Any]]
 ) -> Table:
     """Return a row for each group of children: what ``key`` says of them, and its `_rate`."""
-    keyed = ((tuple(key(run, each).items()), each) for run in runs for each in run.trials)
+    keyed = ((tuple(key(run, each).items()), each) for run in runs for each in run.judged)
     rows = [{**dict(group), **_rate(trials)} for group, trials in grouped(keyed).items()]
     return Table(title=title, rows=rows, note=_NOTE)
 

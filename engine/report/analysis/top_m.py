@@ -1,6 +1,6 @@
 """What the first m children of a call are worth: TurboEvolve's top-m replay (section 6.1).
 
-K is chosen as a run goes, larger where it stalls, so calls of different K do not compare. The
+Where K is chosen as a run goes, larger where it stalls, calls of different K do not compare. The
 replay takes calls of one K and asks of each what it would have brought with only its first m
 children: whether any is better than the parent (*improving*), and by how much the best of them is,
 below 0 where all are worse (*gain*). The source says nothing of calls whose first children have no
@@ -13,7 +13,7 @@ programs with a score that the prompt shows besides the parent. A prompt without
 parent, which then is all that it shows. Figures are means over a run's calls first, and rows have
 their medians over the runs, with quartiles. ``tier`` 0 has the calls of all tiers.
 
-The order of the children is that of ``ranks``. Only whole calls count.
+The order of the children is that of ``ranks``. Only calls count whose children were all judged.
 """
 
 import bisect
@@ -43,16 +43,18 @@ def top_m(runs: Sequence[RunRecord]) -> Table:
     return Table(
         title="What the first m children of a call are worth",
         rows=rows,
-        note="tier: fifth of the calls of that K by the best score that the prompt shows besides "
-        "the parent's, 5 the best, 0 for all calls; improving: calls with at least one of the m "
+        note="m: the first children in the order of the temperatures, or of the answer where one "
+        "lists several programs; tier: fifth of the calls of that K by the best score among the "
+        "other programs that the prompt shows, or by the parent's where it shows none, 5 the best, "
+        "0 for all calls; improving: calls with at least one of the m "
         "better than the parent; gain: of the best of the m, over the calls whose first child has "
         "a score. Within a run, then the median over the runs, with quartiles.",
     )
 
 
 def _whole(run: RunRecord) -> list[Event]:
-    """Return the calls of a run whose children are all there."""
-    by_call = grouped((trial.call.iteration, trial) for trial in run.trials).values()
+    """Return the calls of a run whose children are all there and judged."""
+    by_call = grouped((trial.call.iteration, trial) for trial in run.judged).values()
     return [
         sorted(trials, key=lambda each: each.child.index)
         for trials in by_call

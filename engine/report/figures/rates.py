@@ -114,8 +114,8 @@ def widths(calls: Sequence[Row]) -> Figure | None:
 
 
 def yields(calls: Sequence[Row]) -> Figure | None:
-    """Return the shares of children with a score and of better ones, in windows of calls."""
-    made = [row for row in calls if row["children"]]
+    """Return the shares of judged children with a score and of better ones, in windows of calls."""
+    made = [row for row in calls if row["judged"]]
     if len(made) < 2:
         return None
     size = -(-len(made) // _WINDOWS)
@@ -123,8 +123,8 @@ def yields(calls: Sequence[Row]) -> Figure | None:
     names = ["has a score", "better than its parent"]
     listed = []
     for window in windows:
-        children = sum(row["children"] for row in window)
-        shares = [sum(row[each] for row in window) / children for each in ("scored", "improved")]
+        judged = sum(row["judged"] for row in window)
+        shares = [sum(row[each] for row in window) / judged for each in ("scored", "improved")]
         listed.append(
             {
                 "calls": f"{window[0]['iteration']} to {window[-1]['iteration']}",

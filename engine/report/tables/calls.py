@@ -12,7 +12,8 @@ def calls(runs: Sequence[RunRecord]) -> Table:
     return Table(
         title="Calls to the model",
         rows=[row for run in runs for row in _calls(run)],
-        note="improved: children better than their parent.",
+        note="judged: children without those that nobody judged, since the budget was spent, the "
+        "engine failed or they are not evaluated yet; improved: better than their parent.",
     )
 
 
@@ -35,6 +36,7 @@ def _calls(run: RunRecord) -> list[Row]:
                 "guessed": call.guessed,
                 "prompt_tokens": call.prompt_tokens,
                 "children": len(children),
+                "judged": sum(each.is_judged for each in children),
                 "scored": sum(each.score is not None for each in children),
                 "improved": sum(each.is_better for each in children),
                 "best_gain": max(

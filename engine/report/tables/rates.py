@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 from engine.report.analysis import RunRecord
 from engine.report.analysis.figures import Table, grouped
-from engine.report.analysis.rates import rate
+from engine.report.analysis.rates import JUDGED, rate
 from engine.report.analysis.runs import Trial
 from engine.report.tables.programs import Row
 
-_NOTE = (
+_NOTE = JUDGED + (
     "improved: better than its parent; rate: of the children, with its 95 % Wilson interval, which "
     "takes them for independent; new bests: better than all before in their run."
 )
@@ -36,5 +36,5 @@ def _rates(runs: Sequence[RunRecord], column: str, key: Callable[[Trial], int | 
     return [
         {"run": run.name, column: group[0], **rate(trials)}
         for run in runs
-        for group, trials in grouped(((key(trial),), trial) for trial in run.trials).items()
+        for group, trials in grouped(((key(trial),), trial) for trial in run.judged).items()
     ]

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from hand_log import changed, hand_run, recorded, with_others, with_questions
 
-from engine.core import INITIAL, Direction, Evaluation, Feature
+from engine.core import INITIAL, Direction, Evaluation, Feature, Refusal
 from engine.report.analysis import ANALYSES, RunRecord
+from engine.report.tables.calls import calls
+from engine.report.tables.rates import widths
+from engine.store import Verdict
 
 START = {"candidates": 0, "tokens": 0, "seconds": 1.0, "money": 0.0}
 FIRST_BEST = {"candidates": 1, "tokens": 14, "seconds": 5.0, "money": pytest.approx(300e-6)}
@@ -68,13 +71,22 @@ def test_progress_at_equal_budgets(run: RunRecord) -> None:
     assert axes["money"][-1]["money"] == pytest.approx(1650e-6)
 
 
-def test_progress_of_several_runs_counts_those_that_went_that_far(run: RunRecord) -> None:
-    other = begun(until=6)  # one candidate, 5 s
+def test_progress_of_several_runs_goes_as_far_as_all_of_them(run: RunRecord) -> None:
+    """The shortest has 3 candidates, 85 tokens and 12 s; what the others reached is in `ends`."""
+    other = begun(until=13)
     worse = hand_run(name="runs/w", direction=Direction.MINIMISE)  # 0.5 stays the best
-    rows = [tuple(row.values()) for row in found("progress", run, worse, other)["candidates"]]
-    assert rows[1] == (1, 0.75, 0.5, 0.75, 3)
-    assert rows[2] == (2, 0.625, 0.5, 0.75, 2)
-    assert rows[5] == (5, pytest.approx(0.7), 0.5, 0.9, 2)
+    figures = found("progress", run, worse, other)
+    rows = [tuple(row.values()) for row in figures["candidates"]]
+    assert rows == [
+        *((0, 0.5, 0.5, 0.5, 3), (1, 0.75, 0.5, 0.75, 3), (2, 0.75, 0.5, 0.75, 3)),
+        (3, pytest.approx(0.9), 0.5, 0.9, 3),
+    ]
+    assert [figures[axis][-1][axis] for axis in ("tokens", "seconds")] == [85, 12.0]
+    assert [each["candidates"] for each in figures["ends"]] == [5, 5, 3]
+    assert "As far as the shortest of the runs went." in shown("progress", run, other)
+    assert "shortest" not in shown("progress", run)
+    # Nothing compares with a run that has not begun but when each began.
+    assert list(found("progress", run, begun(until=2))) == ["seconds", "points", "ends"]
 
 
 def test_progress_leaves_money_out_where_there_are_no_prices() -> None:
@@ -266,17 +278,20 @@ def test_improvement_by_distance_of_the_parent_from_what_is_shown() -> None:
     assert [row["distance"] for row in rows] == pytest.approx([1 / 3, 1 / 2, 1])
     assert [row["best_gain"] for row in rows] == pytest.approx([0.05, 0.15, 0.25])
     assert "improving" in shown("distance", run)
-    # The last verdict is not in: its call improved nothing, and has no gain.
-    (*_, nearest) = found("distance", hand_run(events=changed(shown={"2": ("1.0",)})[:-1]))[
-        "by_shown"
-    ]
-    assert (nearest["improving"], nearest["best_gain"]) == (0.0, None)
+    # The last verdict is not in, so nobody knows whether its call improves anything.
+    waiting = found("distance", hand_run(events=changed(shown=shows)[:-1]))["by_shown"]
+    assert [row["distance"] for row in waiting] == pytest.approx([1 / 2, 1])
 
 
 def test_calls_that_show_nothing_with_a_score_are_left_out(run: RunRecord) -> None:
     assert found("distance", run)["by_shown"] == []
     failed = hand_run(events=changed(shown={"0": ("1.2",), "1": ("9.9",)}))
     assert found("distance", failed)["by_shown"] == []
+    # The embedded model's prompts show no other program, as the setting says.
+    why = "nothing to show, since no call shows another program with a score"
+    assert f"{why} (prompts.history_tokens=0)\n" in shown("distance", run)
+    shows = hand_run("prompts.history_tokens=1024", name="runs/b")
+    assert f"{why}\n" in shown("distance", run, shows)
 
 
 def test_calls_are_put_together_within_a_run_and_then_over_the_runs() -> None:
@@ -324,9 +339,8 @@ def test_coverage_of_several_runs_is_on_one_grid(run: RunRecord) -> None:
     figures = found("coverage", run, begun(until=6))
     assert figures["features"] == BINS
     assert [row["run"] for row in figures["runs"]] == ["runs/a"] * 6 + ["runs/begun"] * 2
-    row = figures["together"][1]
+    _, row = figures["together"]
     assert (row["median"], row["lowest"], row["highest"], row["runs"]) == (1, 1, 1, 2)
-    assert figures["together"][5]["runs"] == 1
 
 
 def test_coverage_is_of_the_runs_own_archive_where_they_have_one() -> None:
@@ -394,6 +408,41 @@ def test_improvement_rate_of_each_parent_policy(run: RunRecord) -> None:
     assert [each["improved"] for each in rates] == [2, 1, 2, 1]
     together = found("parents", run, hand_run(name="runs/b"))["parents"]
     assert [each["children"] for each in together] == [6, 6]
+
+
+def test_children_that_nobody_judged_count_nowhere() -> None:
+    """1.1 was refused since the budget was spent, 1.2 since the engine failed; 2.0 is out.
+
+    What was refused for what it is, 0.1, was judged, and counts.
+    """
+    refused = {"1.1": Refusal.BUDGET, "1.2": Refusal.FAILED}
+    events = [
+        each
+        for each in changed(refusal=refused, shown={"1": ("0.0",)})[:-1]
+        if not (isinstance(each.event, Verdict) and each.event.candidate in refused)
+    ]
+    run = hand_run(events=events)
+    assert [each.child.id for each in run.judged] == ["0.0", "0.1", "1.0"]
+    counts = {name: found(name, run)[name] for name in ("operators", "parents")}
+    for rows in counts.values():
+        assert [(row["children"], row["valid"], row["improved"]) for row in rows] in (
+            [(1, 1, 0), (2, 1, 1)],  # diff and infill
+            [(2, 1, 1), (1, 1, 0)],  # elite and weighted
+        )
+    ranks = found("ranks", run)
+    keys = ("K", "place", "children")
+    expected = [(2, 1, 1), (2, 2, 1), (3, 1, 1)]
+    assert [tuple(row[each] for each in keys) for row in ranks["places"]] == expected
+    assert [tuple(row[each] for each in keys) for row in ranks["profile"]] == expected
+    assert [row["valid"] for row in ranks["profile"]] == [1, 0, 1]
+    # A call counts whole, so the second and the third one do not.
+    assert {row["K"] for row in found("replay", run)["within_calls"]} == {2}
+    (row,) = found("distance", run)["by_shown"]
+    assert (row["K"], row["improving"]) == (3, 0)
+    assert sum(row["children"] for row in found("learning", run)["children"]) == 3
+    made = {row["iteration"]: row for row in calls([run]).rows}
+    assert [(row["children"], row["judged"]) for row in made.values()] == [(2, 2), (3, 1), (1, 0)]
+    assert [row["children"] for row in widths([run]).rows] == [2, 1]
 
 
 @pytest.mark.parametrize("name", ANALYSES)
