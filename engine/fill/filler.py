@@ -3,6 +3,15 @@
 The loop records the verdicts that `completed` yields and the fills that `made` yields, and calls
 `send` once these are on disk. Nothing of that waits, and the loop may leave off behind each: what
 was not yielded comes the next time.
+
+The way of an idea: a maker proposes it, and a process makes its program (``_making``). That is
+
+- nothing: its maker is told so;
+- a program with a score, whose solution is wanted (``_known``, and ``_looks`` once it is sent);
+- a known program, whose verdict its maker is told once it is there (``_copies``);
+- a new one: a fill, which is yielded to be recorded (``_recorded``), sent (``_out``) and judged
+  (``_arrived``). Where a child that is the same program has taken its place meanwhile, it is
+  withdrawn: it gets no verdict, and goes on as one of ``_copies``.
 """
 
 import logging

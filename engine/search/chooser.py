@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from engine.core import Proposal
 from engine.search.archipelago import Archipelago
 from engine.search.choice import Choice, chance_of
+from engine.search.island import Island
 from engine.search.population import REPAIR, Population
 from engine.search.tactics import Tactician
 
@@ -49,7 +50,7 @@ class Chooser:
         Raises:
             ValueError: there is no such island, or nothing was told yet that may be a parent.
         """
-        own, rule, partner = self.islands[island], "given", None
+        own, partner = self.islands[island], None
         if not own.eligible:
             raise ValueError("nothing to start from: no valid candidate was told")
         chance = chance_of(iteration, island=island, seed=self.seed)
@@ -62,21 +63,31 @@ class Chooser:
         )
         repairs = broken if operator == REPAIR else None
         if repairs is not None:
-            parent_id, rule = self.population.parent_of(repairs), REPAIR
-        if parent_id is None:
-            u, key = chance.parent
-            drawn = own.choose(u=u, key=key)
-            parent_id, rule = drawn.candidate.id, drawn.rule
-            if self.tactician is not None and self.tactician.changes_the_best(operator):
-                parent_id = self.islands.best(1)[0].id
+            parent, rule = self.population.parent_of(repairs), REPAIR
+        elif parent_id is not None:
+            parent, rule = parent_id, "given"
+        else:
+            parent, rule = self._drawn(own, chance.parent, operator=operator)
         if operator == CROSSOVER:
             u, key = chance.partner
-            partner = own.choose(u=u, key=key, but=parent_id).candidate.id
+            partner = own.choose(u=u, key=key, but=parent).candidate.id
         return Choice(
-            parent=parent_id,
+            parent=parent,
             rule=rule,
             operator=operator,
             k=own.width.k(iteration=iteration),
             partner=partner,
             repairs=repairs,
         )
+
+    def _drawn(self, own: Island, chance: tuple[float, int], *, operator: str) -> tuple[str, str]:
+        """Return the parent that an island draws, and the rule.
+
+        A call with an idea for a stagnation draws too, whose rule also says how the model is asked,
+        and then changes the best program of all islands.
+        """
+        u, key = chance
+        drawn = own.choose(u=u, key=key)
+        if self.tactician is not None and self.tactician.changes_the_best(operator):
+            return self.islands.best(1)[0].id, drawn.rule
+        return drawn.candidate.id, drawn.rule
