@@ -20,7 +20,9 @@ from engine.checking.texts import (
 )
 from engine.checking.trials import Baseline, Trial, Trials
 from engine.core import Problem
+from engine.core.bundle import bundle_of, files_of, is_bundle
 from engine.problem import check_initial_verdict
+from engine.problem.initial import entry_of
 
 RUNS = 5
 """How often the initial program is run, to see the noise."""
@@ -72,7 +74,10 @@ def _idle_bytes(problem: Problem, trials: Trials) -> int:
     """Return what the process of a program holds that does nothing."""
     if problem.judge is not None:
         return 0
-    idle = f"def {problem.entry_point}(*given, **named): ...\n"
+    entry, program = entry_of(problem), problem.initial_program
+    idle = f"def {entry.function}(*given, **named): ...\n"
+    if is_bundle(program):
+        idle = bundle_of({**files_of(program), entry.file: idle})
     return trials.run(idle).evaluation.peak_bytes
 
 

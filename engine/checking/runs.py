@@ -6,7 +6,8 @@ from statistics import median
 from engine.checking.finding import Finding, doubtful, good
 from engine.checking.trials import Baseline, Trial, place_of_score, same
 from engine.core import Problem
-from engine.problem.places import place_of_function, place_of_key
+from engine.problem.initial import entry_of
+from engine.problem.places import place_of_key
 
 _NEAR = 0.5
 """Share of a limit beyond which a child that needs a little more fails."""
@@ -31,7 +32,7 @@ def check_noise(problem: Problem, trials: Sequence[Trial], baseline: Baseline) -
     return doubtful(
         "noise",
         f"{said}; its answers differ",
-        where=place_of_function(problem.folder / "initial.py", problem.entry_point),
+        where=entry_of(problem).place,
         remedy="seed what it draws; smaller gains mean nothing",
     )
 

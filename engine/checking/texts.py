@@ -6,14 +6,16 @@ import itertools
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from engine.checking.finding import Finding, doubtful, good, wrong
 from engine.checking.trials import Baseline, Trial
 from engine.core import Case, Problem
+from engine.core.bundle import files_of
 from engine.evaluation.warmth import WARM_MODULES
+from engine.problem.initial import Entry, entry_of, path_of_initial
 from engine.problem.places import place, place_of_function, place_of_key
 from engine.search.features import measure
 from engine.syntax import read
@@ -21,8 +23,8 @@ from engine.syntax import read
 
 def check_statement(problem: Problem) -> Iterator[Finding]:
     """Say whether the statement names what a program has to define, and what it is given."""
-    path, entry = problem.folder / "statement.md", problem.entry_point
-    said = set(re.findall(r"\w+", problem.statement))
+    path, defined = problem.folder / "statement.md", entry_of(problem)
+    entry, said = defined.function, set(re.findall(r"\w+", problem.statement))
     if entry not in said:
         yield doubtful(
             "statement",
@@ -30,7 +32,7 @@ def check_statement(problem: Problem) -> Iterator[Finding]:
             where=str(path),
             remedy="say what it is given and what it has to return",
         )
-    names = _parameters(problem)
+    names = _parameters(defined)
     unsaid = [name for name in _given(problem.cases, names) if name not in said]
     if unsaid:
         yield doubtful(
@@ -39,12 +41,13 @@ def check_statement(problem: Problem) -> Iterator[Finding]:
             where=str(path),
             remedy="say what each of them is",
         )
-    other = _written_otherwise(problem, names)
+    other = _written_otherwise(problem, entry, names)
     if other is not None:
         line, listed = other
+        file = defined.path.relative_to(problem.folder)
         yield doubtful(
             "statement",
-            f"it has {entry}({listed}), and initial.py {entry}({', '.join(names)})",
+            f"it has {entry}({listed}), and {file} {entry}({', '.join(names)})",
             where=place(path, line),
             remedy="let both have the same names",
         )
@@ -52,14 +55,14 @@ def check_statement(problem: Problem) -> Iterator[Finding]:
         yield good("statement", f"it names {entry} and its arguments")
 
 
-def _parameters(problem: Problem) -> list[str]:
-    """Return the names of the initial program's arguments; none if it is not written as usual."""
+def _parameters(entry: Entry) -> list[str]:
+    """Return the names of the entry point's arguments; none if it is not written as usual."""
     try:
-        nodes = ast.walk(ast.parse(problem.initial_program))
+        nodes = ast.walk(ast.parse(entry.text))
     except (SyntaxError, ValueError, RecursionError):
         return []
     for node in nodes:
-        if isinstance(node, ast.FunctionDef) and node.name == problem.entry_point:
+        if isinstance(node, ast.FunctionDef) and node.name == entry.function:
             every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
             return [each.arg for each in every]
     return []
@@ -72,9 +75,9 @@ def _given(cases: tuple[Case, ...], names: list[str]) -> list[str]:
     return list(dict.fromkeys([*names[:most], *sorted(keywords)]))
 
 
-def _written_otherwise(problem: Problem, names: list[str]) -> tuple[int, str] | None:
+def _written_otherwise(problem: Problem, function: str, names: list[str]) -> tuple[int, str] | None:
     """Return a line of the statement that calls the function with other names, and those."""
-    call = re.compile(rf"\b{re.escape(problem.entry_point)}\(([^()]*)\)")
+    call = re.compile(rf"\b{re.escape(function)}\(([^()]*)\)")
     text = (problem.folder / "statement.md").read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), start=1):
         for match in call.finditer(line):
@@ -145,30 +148,34 @@ def check_features(problem: Problem, first: Trial) -> Iterator[Finding]:
 def check_modules(problem: Problem) -> Iterator[Finding]:
     """Say which modules the initial program pays for at each evaluation."""
     ready = {name.partition(".")[0] for name in (*WARM_MODULES, *problem.modules)}
-    free = {*ready, *sys.stdlib_module_names, "numpy", "scipy"}
-    for line, name in _imports(problem.initial_program):
+    files = files_of(problem.initial_program)
+    own = {name.removesuffix(".py").partition("/")[0] for name in files}
+    free = {*ready, *own, *sys.stdlib_module_names, "numpy", "scipy"}
+    for file, line, name in _imports(files):
         root = name.partition(".")[0]
         if root in free or importlib.util.find_spec(root) is None:
             continue
         yield doubtful(
             "modules",
             f"every evaluation imports {root} anew",
-            where=place(problem.folder / "initial.py", line),
+            where=place(path_of_initial(problem.folder, problem.initial_program, file), line),
             remedy=f"add 'modules: [{root}]' to problem.yaml",
         )
         free.add(root)
 
 
-def _imports(text: str) -> Iterator[tuple[int, str]]:
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.lineno, node.module
+def _imports(files: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Yield what the files of a program import: file, line, module."""
+    for file, text in files.items():
+        try:
+            nodes = list(ast.walk(ast.parse(text))) if file.endswith(".py") else []
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from ((file, node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield file, node.lineno, node.module
 
 
 def check_isolation(problem: Problem) -> Iterator[Finding]:

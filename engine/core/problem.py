@@ -88,6 +88,8 @@ class Case:
 
 MOST_SECONDS = 7 * 24 * 3600.0
 """Below it lies the time that a problem may give a program."""
+MOST_MEMORY_MB = 1e9
+"""Below it lie the MiB that a problem may give a program; more, and no system takes the number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +97,8 @@ class Limits:
     """What one evaluation of one candidate may use: wall seconds and bytes of memory.
 
     Raises:
-        ValueError: the seconds are not above 0, or `MOST_SECONDS` and more.
+        ValueError: the seconds are not above 0, or `MOST_SECONDS` and more; or the bytes are not,
+            or `MOST_MEMORY_MB` and more.
     """
 
     seconds: float
@@ -105,6 +108,9 @@ class Limits:
         if not 0 < self.seconds < MOST_SECONDS:  # as NaN is not
             must_be = f"above 0 and below {MOST_SECONDS:.0f}, a week"
             raise ValueError(f"seconds is {self.seconds:g}; it must be {must_be}")
+        if not 0 < self.memory_bytes < MOST_MEMORY_MB * 2**20:
+            must_be = f"above 0 and below {MOST_MEMORY_MB:,.0f} MiB"
+            raise ValueError(f"memory_bytes is {self.memory_bytes}; it must be {must_be}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -313,8 +319,9 @@ class Problem:
         """
         if not _NAME.fullmatch(name):
             raise ValueError(f"name is {name!r}; it must be letters, digits, '.', '-' and '_'")
-        if not 1 <= memory_mb < math.inf:
-            raise ValueError(f"memory_mb is {memory_mb:g}; it must be finite and at least 1")
+        if not 1 <= memory_mb < MOST_MEMORY_MB:
+            must_be = f"at least 1 and below {MOST_MEMORY_MB:,.0f}"
+            raise ValueError(f"memory_mb is {memory_mb:g}; it must be {must_be}")
         found = tuple(cases())
         if not found or not all(isinstance(case, Case) for case in found):
             raise ValueError("cases() must return engine.core.Case values, at least one")

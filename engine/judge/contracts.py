@@ -6,7 +6,9 @@ stages one after the other, each with a threshold. ShinkaEvolve, and containers 
 
 Source of the stages' rule: OpenEvolve's ``_cascade_evaluate``: metrics are merged, a stage is
 passed with ``combined_score``, else with the mean of the numbers, and who does not pass keeps what
-it has. Deviation: who has no ``combined_score`` by then has failed; OpenEvolve takes the mean.
+it has, as does who has a later stage raise an exception. Deviations: who has no score by then has
+failed, where OpenEvolve takes the mean; so has who runs into the time limit, which all stages
+share, and the program that is exempt and has any stage raise.
 """
 
 import importlib.util
@@ -16,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.judge.result import EvaluatorError, Result, result_of
+from engine.judge.result import EvaluatorError, Result, result_of, traceback_of
 from engine.judge.scripts import awaited, code_at_mount, run_printing, run_writing
 from engine.judge.setup import Setup
 
@@ -47,7 +49,12 @@ def evaluate(setup: Setup, program: Path, *, is_exempt: bool) -> Result:
         if not callable(function):
             raise EvaluatorError(f"{setup.evaluator} defines no function {name}")
         arguments = setup.arguments if name == "evaluate" else {}
-        result = result_of(awaited(function(str(program), **arguments)))
+        try:
+            result = result_of(awaited(function(str(program), **arguments)))
+        except Exception as error:
+            if is_exempt or setup.metric not in merged.metrics:
+                raise
+            return _without(merged, name, error)
         merged.metrics |= result.metrics
         merged.artifacts |= result.artifacts
         merged.error = result.error
@@ -60,6 +67,18 @@ def evaluate(setup: Setup, program: Path, *, is_exempt: bool) -> Result:
                 merged.artifacts["screened"] = screened
                 return merged
     return merged
+
+
+def _without(earlier: Result, stage: str, error: Exception) -> Result:
+    """Return the result of the stages before one that raised, with OpenEvolve's words for that."""
+    stage = stage.removeprefix("evaluate_")
+    earlier.metrics[f"{stage}_passed"] = 0.0
+    earlier.artifacts |= {
+        "failure_stage": stage,
+        f"{stage}_stderr": str(error),
+        f"{stage}_traceback": traceback_of(error),
+    }
+    return earlier
 
 
 def find_modules(setup: Setup) -> None:

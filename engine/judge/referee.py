@@ -22,7 +22,7 @@ from engine.judge.link import Link
 from engine.judge.manners import EvaluatorManners
 from engine.judge.names import Names
 from engine.judge.proxies import Raised
-from engine.judge.result import EvaluatorError, Result
+from engine.judge.result import EvaluatorError, Result, traceback_of
 from engine.judge.setup import Setup
 from engine.judge.turns import Turns
 from engine.judge.verdict import judged, one_line
@@ -96,7 +96,7 @@ def _verdict(setup: Setup, program: Path) -> dict[str, Any]:
     except EvaluatorError as error:
         result = Result(error=str(error))
     except BaseException as error:  # the evaluator's; SystemExit too is no verdict
-        result = Result(error=_said(error, setup), artifacts={"traceback": _traceback(error)})
+        result = Result(error=_said(error, setup), artifacts={"traceback": traceback_of(error)})
     return judged(result, metric=setup.metric)
 
 
@@ -117,12 +117,6 @@ def _place(error: BaseException, setup: Setup) -> str:
         steps.append((str(error.filename), error.lineno or 1))
     lines = [(name, line) for name, line in steps if name.startswith(own)]
     return f" ({lines[-1][0].removeprefix(own)}:{lines[-1][1]})" if lines else ""
-
-
-def _traceback(error: BaseException) -> str:
-    if isinstance(error, Raised):
-        return error.traceback
-    return "".join(traceback.format_exception(error, limit=-6))
 
 
 def _check(verdict: dict[str, Any], link: Link, notes: Notes, setup: Setup) -> None:

@@ -1,10 +1,13 @@
 """What an evaluator returned: metrics, texts for the model, and why there is no score."""
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from engine.judge.proxies import Raised
 
 
 class EvaluatorError(Exception):
@@ -54,6 +57,13 @@ def result_of(returned: Any) -> Result:
     if isinstance(error, str) and error.strip():
         result.error = error
     return result
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the last frames that led to an exception: the program's own, where that raised it."""
+    if isinstance(error, Raised):
+        return error.traceback
+    return "".join(traceback.format_exception(error, limit=-6))
 
 
 def is_number(value: object) -> bool:

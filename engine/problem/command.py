@@ -1,4 +1,8 @@
-"""The command that judges a problem's programs: what ``problem.yaml`` gives becomes what runs."""
+"""The command that judges a problem's programs: what ``problem.yaml`` gives becomes what runs.
+
+And where the folder of a problem may lie that has a judge of its own, be it a command or another
+system's evaluator.
+"""
 
 import os
 import shutil
@@ -12,6 +16,17 @@ from engine.problem.initial import INITIAL_FILE
 
 PYTHON = "python"
 """As a command's first word, the interpreter that runs this, with its libraries."""
+_COVERED = Path("/dev/shm")
+"""A box has a folder of its own in this place (``native/scratch.cpp``)."""
+
+
+def check_is_in_reach(folder: Path) -> None:
+    """Raise a `UserError` if a problem's judge, which runs in a box, could not read its folder."""
+    if folder.resolve().is_relative_to(_COVERED.resolve()):
+        raise UserError(
+            f"{folder}: an evaluator in a process of its own can't read what lies in {_COVERED}, "
+            "where it has memory of its own; keep the problem in another folder"
+        )
 
 
 def checked_command(folder: Path, judge: Judge, program: str) -> Judge:
@@ -23,8 +38,9 @@ def checked_command(folder: Path, judge: Judge, program: str) -> Judge:
         program: the initial one.
 
     Raises:
-        UserError: there is no such executable.
+        UserError: there is no such executable, or a box can't read the folder.
     """
+    check_is_in_reach(folder)
     word, *rest = judge.command
     found = sys.executable if word == PYTHON else _executable(folder, word)
     single = (folder / INITIAL_FILE).exists() or is_bundle(program)

@@ -18,6 +18,7 @@ from engine.core import (
     Limits,
     UserError,
 )
+from engine.core.problem import MOST_MEMORY_MB
 from engine.documents import read_yaml
 from engine.problem.places import lines_of_keys, place
 from engine.section import require, shown, valid_keys
@@ -153,10 +154,12 @@ def _limits(value: Any) -> Limits:
         raise ValueError("limits must be a mapping with the keys seconds, memory_mb")
     seconds = _number("seconds", value["seconds"])
     memory_mb = _number("memory_mb", value["memory_mb"])
-    require(1 <= memory_mb < math.inf, "memory_mb", memory_mb, "finite and at least 1")
-    for key in _LIMITS_OF_COMMANDS:
+    must_be = f"at least 1 and below {MOST_MEMORY_MB:,.0f}"
+    require(1 <= memory_mb < MOST_MEMORY_MB, "memory_mb", memory_mb, must_be)
+    for key, most in _LIMITS_OF_COMMANDS.items():
         count = value.get(key, 1)
-        require(type(count) is int and count > 0, key, count, "a whole number above 0")
+        must_be = f"a whole number above 0 and below {most:,}"
+        require(type(count) is int and 0 < count < most, key, count, must_be)
     return Limits(seconds=seconds, memory_bytes=int(memory_mb) << 20)
 
 
@@ -225,6 +228,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "improvement": None,
 }
 _LIMITS = ("seconds", "memory_mb")
-_LIMITS_OF_COMMANDS = ("processes", "scratch_mb")
+_LIMITS_OF_COMMANDS = {"processes": 1 << 22, "scratch_mb": int(MOST_MEMORY_MB)}
+"""With what each is below; Linux numbers no more processes than that."""
 _OF_CASES = ("entry_point", "improvement", "isolate_cases", "modules")  # and of no command
 _OF_COMMANDS = ("metric",)

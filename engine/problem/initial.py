@@ -1,12 +1,13 @@
 """Programs in files: a problem's initial one, and those that a user gives; a file, or a folder."""
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 
-from engine.core import UserError
+from engine.core import Problem, UserError
 from engine.core.bundle import bundle_of, files_of, is_bundle
 from engine.problem.declaration import read
-from engine.problem.places import place, place_of_key
+from engine.problem.places import line_of_function, place, place_of_key
 from engine.syntax.blocks import outline
 
 INITIAL_FILE = "initial.py"
@@ -59,6 +60,55 @@ def read_program(path: Path, *, initial_program: str) -> str:
     return bundle_of({names[0]: text}, main="")
 
 
+def path_of_initial(folder: Path, program: str, name: str) -> Path:
+    """Return where a problem's folder has a file of its initial program.
+
+    Args:
+        folder: the problem's.
+        program: the initial one.
+        name: of the file, as `files_of` has it.
+    """
+    several, single = folder / INITIAL_FOLDER, folder / INITIAL_FILE
+    return several / name if is_bundle(program) or several.is_dir() else single
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """The entry point of an initial program.
+
+    Attributes:
+        function: its name, without the module.
+        file: the name of the file that has to define it, as `files_of` has it.
+        path: of that file in the problem's folder.
+        text: of that file.
+    """
+
+    function: str
+    file: str
+    path: Path
+    text: str
+
+    @property
+    def place(self) -> str:
+        """The line that defines it, or the file alone."""
+        return place(self.path, line_of_function(self.text, self.function))
+
+
+def entry_of(problem: Problem) -> Entry:
+    """Return the entry point of a problem's initial program.
+
+    Raises:
+        UserError: no file of the program can define it, as may be of a problem made in Python.
+    """
+    found = _entry(problem.folder, problem.initial_program, problem.entry_point)
+    if found is None:
+        raise UserError(
+            f"problem {problem.name}: entry_point {problem.entry_point} is in no file of its "
+            "program; give module.function"
+        )
+    return found
+
+
 def check_entry_point(folder: Path, program: str, entry_point: str) -> None:
     """Raise a `UserError` where no line of an initial program could define the entry point.
 
@@ -66,25 +116,20 @@ def check_entry_point(folder: Path, program: str, entry_point: str) -> None:
     """
     *module, function = entry_point.split(".")
     declared = f"{place_of_key(folder, 'entry_point')}: entry_point {entry_point}"
-    if not is_bundle(program):
-        if module:
-            raise UserError(f"{declared} names a module; give the function alone")
-        path, text = folder / INITIAL_FILE, program
-    else:
-        files, stem = files_of(program), "/".join(module)
-        if not module:
-            raise UserError(
-                f"{declared} names no module; give module.function, as {_example(files)}"
-            )
-        names = [name for name in (f"{stem}.py", f"{stem}/__init__.py") if name in files]
-        if not names:
-            raise UserError(
-                f"{declared} is in no file of {folder / INITIAL_FOLDER}; there is no {stem}.py"
-            )
-        path, text = folder / INITIAL_FOLDER / names[0], files[names[0]]
-    if not {function, "*"} & bound_names(ast.parse(text)):
+    if not is_bundle(program) and module:
+        raise UserError(f"{declared} names a module; give the function alone")
+    if is_bundle(program) and not module:
+        example = _example(files_of(program))
+        raise UserError(f"{declared} names no module; give module.function, as {example}")
+    entry = _entry(folder, program, entry_point)
+    if entry is None:
         raise UserError(
-            f"{path}: it defines no function {function!r}, which is the entry_point of "
+            f"{declared} is in no file of {folder / INITIAL_FOLDER}; there is no "
+            f"{'/'.join(module)}.py"
+        )
+    if not {function, "*"} & bound_names(ast.parse(entry.text)):
+        raise UserError(
+            f"{entry.path}: it defines no function {function!r}, which is the entry_point of "
             f"{place_of_key(folder, 'entry_point')}; define it, or mend entry_point"
         )
 
@@ -101,6 +146,18 @@ def bound_names(tree: ast.Module) -> set[str]:
             case ast.alias(name=name, asname=alias):
                 found.add(alias or name)
     return found
+
+
+def _entry(folder: Path, program: str, entry_point: str) -> Entry | None:
+    """Return the entry point, whose file may not define it; None if there is no such file."""
+    *module, function = entry_point.split(".")
+    files, stem = files_of(program), "/".join(module)
+    names = [f"{stem}.py", f"{stem}/__init__.py"] if is_bundle(program) else [*files]
+    name = next((name for name in names if name in files), None)
+    if name is None:
+        return None
+    path = path_of_initial(folder, program, name)
+    return Entry(function=function, file=name, path=path, text=files[name])
 
 
 def _example(files: dict[str, str]) -> str:

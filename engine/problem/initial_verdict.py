@@ -3,6 +3,8 @@
 import importlib.util
 
 from engine.core import Evaluation, Failure, Problem, UserError
+from engine.core.bundle import files_of
+from engine.problem.initial import entry_of, path_of_initial
 from engine.problem.peers import fault_of
 from engine.problem.places import place_of_function, place_of_key
 
@@ -39,8 +41,7 @@ def _fault(problem: Problem, evaluation: Evaluation) -> tuple[str, str]:
     folder, failure = problem.folder, evaluation.failure
     if problem.judge is not None:
         return fault_of(folder, failure, evaluation.message)
-    initial = folder / "initial.py"
-    program = place_of_function(initial, problem.entry_point)
+    program = entry_of(problem).place
     lost = [name for name in problem.modules if _is_missing(name)]
     if evaluation.message.startswith(_OURS) and lost:
         where = place_of_key(folder, "modules")
@@ -57,7 +58,16 @@ def _fault(problem: Problem, evaluation: Evaluation) -> tuple[str, str]:
     if failure is Failure.REJECTED:
         score = place_of_function(folder / "evaluator.py", "score")
         return program, f"mend it, or what {score} allows"
-    return str(initial) if evaluation.message.startswith("line ") else program, "mend it"
+    return _file_named(problem, evaluation.message) or program, "mend it"
+
+
+def _file_named(problem: Problem, message: str) -> str | None:
+    """Return the file of the initial program of which a message tells a line; None if of none."""
+    folder, program = problem.folder, problem.initial_program
+    for name in files_of(program):
+        if message.startswith(("line ", f"{name} line ")):  # the only file is not named
+            return str(path_of_initial(folder, program, name))
+    return None
 
 
 def _is_missing(module: str) -> bool:

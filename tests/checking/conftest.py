@@ -24,6 +24,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def several(folder: Path) -> Path:
+    """That problem, with an initial program of two files."""
+    (folder / "initial").mkdir()
+    (folder / "initial" / "other.py").write_text("NUMBER = 3\n")
+    (folder / "initial" / "solve.py").write_text(f"import other\nimport yaml\n{INITIAL}")
+    (folder / "initial.py").unlink()
+    (folder / "problem.yaml").write_text(DECLARATION.replace("order", "solve.order"))
+    return folder
+
+
+@pytest.fixture
 def made(folder: Path) -> MakeProblem:
     """Return a function that writes other lines of a score, or other files, and loads that."""
 

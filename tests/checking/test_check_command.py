@@ -59,6 +59,13 @@ def test_a_problem_that_can_be_gamed(made: MakeProblem, capsys: pytest.CaptureFi
     assert any("nothing is gained by fails" in line for line in out)
 
 
+def test_a_problem_of_several_files(several: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"problem.path={several}", "runs=2"]) == 0
+    lines = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()}
+    assert lines["statement"].startswith("ok") and "names order and its arguments" in str(lines)
+    assert lines["memory"].startswith("ok")  # without what a process holds that does nothing
+
+
 @pytest.mark.parametrize(
     ("formula", "level", "words"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from engine.checking.texts import (
 )
 from engine.checking.trials import Baseline, Trial
 from engine.core import JUDGED, Direction, Evaluation, Judge, JudgeKind
-from engine.problem import load_problem
+from engine.problem import load_problem, shipped
 
 BASELINE = Baseline(direction=Direction.MAXIMISE, scores=(3.0,))
 
@@ -60,6 +61,28 @@ def test_statements(made: MakeProblem, statement: str, words: list[str]) -> None
     found = doubts(check_statement(made(statement=statement)))
     assert len(found) == len(words), found
     assert all(word in line for word, line in zip(words, found, strict=True))
+
+
+def test_programs_of_several_files_are_looked_at_by_file(several: Path) -> None:
+    (several / "statement.md").write_text("`order(numbers)` sorts.")
+    problem = load_problem(several)
+    initial = several / "initial" / "solve.py"
+    first, second = doubts(check_statement(problem))
+    assert "it does not name the arguments values of order" in first
+    assert "statement.md:1: it has order(numbers), and initial/solve.py order(values)" in second
+    (line,) = doubts(check_modules(problem))
+    assert f"{initial}:2: every evaluation imports yaml anew" in line
+    noisy = Baseline(direction=Direction.MAXIMISE, scores=(3.0, 2.0))
+    assert check_noise(problem, [trial(3.0), trial(2.0, answer=1)], noisy).where == f"{initial}:6"
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_the_shipped_problems_say_what_a_program_has_to_define(name: str) -> None:
+    problem = load_problem(shipped()[name])
+    if problem.judge is not None:
+        return  # what a command asks for is not known
+    assert doubts(check_statement(problem)) == []
+    assert doubts(check_modules(problem)) == []
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ def source(problem: Problem) -> str:
     return files_of(problem.initial_program)["kernel.cpp"]
 
 
+def test_the_statement_says_how_often_a_kernel_is_called(problem: Problem) -> None:
+    judge = (problem.folder / "evaluate.py").read_text()
+    rounds = int(judge.partition("\nROUNDS = ")[2].partition("\n")[0])
+    each = judge.partition("def _seconds(")[2].partition("\ndef ")[0].count("process.multiply(")
+    said = f"calls it {rounds * each} times, twice in each of {rounds} processes"
+    assert each == 2 and said in problem.statement
+
+
 def faster(source: str) -> str:
     """Change the order of two loops, and the sizes of the tiles."""
     lines = source.split("\n")

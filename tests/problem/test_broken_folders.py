@@ -179,6 +179,29 @@ BROKEN = (
     ),
 )
 
+SOLVE = "from parts.half import half\n\n\ndef solve(x):\n    return half(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("half", "answer", "place"),
+    [
+        ("1 / 0", "half(x)", "initial/parts/half.py: "),
+        ("x / 2", "[x, x]", "initial/solve.py:4: "),
+    ],
+)
+def test_a_broken_program_of_several_files(
+    folder: Path, half: str, answer: str, place: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "initial.py").unlink()
+    (folder / "initial" / "parts").mkdir(parents=True)
+    (folder / "initial" / "solve.py").write_text(SOLVE.replace("half(x)", answer))
+    (folder / "initial" / "parts" / "half.py").write_text(f"def half(x):\n    return {half}\n")
+    declared = DECLARATION.replace("solve", "solve.solve").replace("seconds: 0.5", "seconds: 60")
+    (folder / "problem.yaml").write_text(declared)
+    assert evaluate.main([f"problem.path={folder}", "program=initial"]) == 2
+    assert f"error: {folder / place}" in capfd.readouterr().err
+
+
 Command = Callable[[Path], int]
 COMMANDS: dict[str, Command] = {
     "run": lambda folder: run.main(

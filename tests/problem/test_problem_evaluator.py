@@ -180,6 +180,11 @@ def test_data_for_a_problem_that_reads_none(folder: Path, tmp_path: Path) -> Non
         ("def with_data(path): 1 / 0", "with_data() failed: ZeroDivisionError"),
         ("def with_data(): return None", "with_data() failed: TypeError"),
         ("with_data = 3", "with_data() failed: TypeError"),
+        (
+            "from engine.core import Limits\n"
+            "def with_data(path): Limits(seconds=1, memory_bytes=1 << 60)",
+            "ValueError: memory_bytes is 1152921504606846976; it must be above 0 and below",
+        ),
     ],
 )
 def test_a_bad_reader_of_data(folder: Path, text: str, message: str) -> None:

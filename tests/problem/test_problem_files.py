@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,6 +152,8 @@ def test_python_is_the_interpreter_that_runs_this(judged: Path) -> None:
         ("metric: speed", "modules: [a]", "leave modules out with a command"),
         ("processes: 9", "processes: 0", "processes is 0; it must be a whole number above 0"),
         ("scratch_mb: 20", "scratch_mb: 2.5", "scratch_mb is 2.5; it must be a whole number"),
+        ("processes: 9", "processes: 4194304", "above 0 and below 4,194,304"),
+        ("scratch_mb: 20", f"scratch_mb: 1{'0' * 30}", "above 0 and below 1,000,000,000"),
         ("scratch_mb: 20", "disk_mb: 2", "unknown limit 'disk_mb'; valid keys: seconds"),
     ],
 )
@@ -156,6 +161,17 @@ def test_a_bad_command(judged: Path, old: str, new: str, message: str) -> None:
     assert old in COMMAND
     (judged / "problem.yaml").write_text(COMMAND.replace(old, new))
     assert message in refused(judged)
+
+
+def test_a_command_in_a_folder_that_no_box_can_read(judged: Path) -> None:
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("there is no /dev/shm to write in")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as there:
+        folder = Path(there) / "judged"
+        shutil.copytree(judged, folder)
+        message = refused(folder)
+    assert "can't read what lies in /dev/shm" in message
+    assert message.endswith("; keep the problem in another folder")
 
 
 def test_a_metric_and_its_limits_belong_to_a_command(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,5 @@ def test_a_shipped_target_is_better_than_what_is_known(name: str) -> None:
     assert better(target, than=INITIAL[name])
     for known in problem.known_scores:
         assert not known.comparable or not better(known.score, than=target)
+    named = re.findall(r"target is ([0-9.]*[0-9])", problem.statement)
+    assert all(float(each) == target for each in named), named

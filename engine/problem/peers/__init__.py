@@ -9,7 +9,7 @@
 - `scan` looks through the evaluator: what it calls of a program, what it imports, and whether it
   does what can't be split;
 - `neighbours` are the folder's modules that programs may import;
-- `environment` are the variables that the evaluator asks for;
+- `environment` are the variables that the evaluator asks for, `limits` its time and memory;
 - `fault` says where a folder is to be mended whose initial program fails;
 - `reading` puts these together.
 

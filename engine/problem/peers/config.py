@@ -78,8 +78,13 @@ class Config:
             raise self.wrong(keys, value, "true or false")
         return value
 
-    def positive(self, *keys: str, below: float) -> float | None:
-        """Return a number above 0 and below another one, or None if there is none.
+    def positive(self, *keys: str, below: float, least: float = 0) -> float | None:
+        """Return a number, or None if there is none.
+
+        Args:
+            keys: where it stands.
+            below: what it has to be below.
+            least: and the least that it may be; it has to be above 0 in any case.
 
         Raises:
             UserError: it is no such number.
@@ -88,8 +93,9 @@ class Config:
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 < value < below:
-            raise self.wrong(keys, value, f"a number above 0 and below {below:,.0f}")
+        if not is_number or not 0 < value < below or value < least:
+            from_ = f"of at least {least:g}" if least else "above 0"
+            raise self.wrong(keys, value, f"a number {from_} and below {below:,.0f}")
         return float(value)
 
     def numbers(self, *keys: str) -> tuple[float, ...] | None:

@@ -2,7 +2,8 @@
 
 A box begins with an environment of its own. Many evaluators choose a task or an option by a
 variable, so those that their source names are passed on as they are set where the engine runs.
-Nothing that a name says is secret is, nor what a box needs to be as it is.
+Kept back is what its name says is secret, what holds an address with a password or the like in it,
+and what a box needs to be as it is.
 """
 
 import ast
@@ -13,9 +14,16 @@ from collections.abc import Callable, Iterable, Iterator
 _GETTERS = ("os.getenv", "os.environ.get", "os.environ.setdefault", "os.environ.pop")
 _KEPT_BACK = re.compile(
     r"PATH|HOME|USER|SHELL|LANG|LC_\w+|TMP|TEMP|TMPDIR|LD_\w+|PYTHON\w*"
-    r"|\w*(KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH)\w*",
+    r"|\w*(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE|COOKIE|WEBHOOK)\w*"
+    # But for the shell's folder, a rate of what passes, what is bypassed, and a compass.
+    r"|(?!(OLD)?PWD$|PASS_|\w*(BY|COM)PASS)\w*(PASS|PWD|DSN|JWT)(_\w*)?"
+    r"|(\w+_)?(PAT|CREDS?)(_\w*)?",
     re.IGNORECASE,
 )
+_SECRET = re.compile(
+    r"://[^/?#\s]*@|(^|[?&;\s])\w*(password|passwd|pwd|token|secret|key|sig)=", re.IGNORECASE
+)
+"""In a value: who may use an address, before its host or among its parameters."""
 _MOST_CHARACTERS = 4096
 
 
@@ -47,4 +55,5 @@ def passed_on(names: Iterable[str]) -> dict[str, str]:
         if name in os.environ
         and not _KEPT_BACK.fullmatch(name)
         and len(os.environ[name]) <= _MOST_CHARACTERS
+        and not _SECRET.search(os.environ[name])
     }

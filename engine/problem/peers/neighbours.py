@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.core import UserError
 from engine.problem.declaration import read
 from engine.problem.peers.recognise import parsed
-from engine.problem.peers.scan import imported_names, module_file
+from engine.problem.peers.scan import imported_names, is_main_guard, module_file
 
 MOST_CHARACTERS = 4 << 20
 
@@ -48,9 +48,5 @@ def neighbours(
 
 def _without_main(tree: ast.Module) -> ast.Module:
     """Return a program without what runs only when it is the main one."""
-    body = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.If) and "__main__" in ast.dump(node.test))
-    ]
+    body = [node for node in tree.body if not is_main_guard(node)]
     return ast.Module(body=body, type_ignores=[])

@@ -6,37 +6,31 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from engine.core import JUDGED, Direction, Judge, JudgeKind, Limits, Problem, UserError
+from engine.core import JUDGED, Direction, Judge, JudgeKind, Problem, UserError
 from engine.core.bundle import MAIN, bundle_of
-from engine.core.problem import MOST_SECONDS
 from engine.judge.contracts import SHIMS
 from engine.judge.setup import Setup
+from engine.problem.command import check_is_in_reach
 from engine.problem.declaration import read
 from engine.problem.peers.config import Config
 from engine.problem.peers.environment import passed_on
+from engine.problem.peers.limits import limits
 from engine.problem.peers.neighbours import neighbours
 from engine.problem.peers.recognise import PeerFolder, parsed
 from engine.problem.peers.scan import Scan, scan
-from engine.problem.peers.script import texts
 from engine.problem.peers.statement import statement
 from engine.syntax.blocks import outline
 
-SECONDS = 300.0
-"""The time limit of a folder that names none: OpenEvolve's."""
-MEMORY_MB = 4096.0
-"""The memory limit of a folder that names none."""
-MOST_MEMORY_MB = 1e9
-"""Below it lies the limit of memory that a folder may name."""
 METRIC = "combined_score"
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, for a configuration that names none."""
 
 _STAGES = ("evaluate_stage1", "evaluate_stage2", "evaluate_stage3")
 _USED = ("prompt", "evaluator", "language", "file_suffix", "system_message", "prompts")
-_DURATION = re.compile(r"(?:(\d+):)?(\d+):(\d+)")
 _OUTPUTS = {"__pycache__", "openevolve_output", "outputs", "results", "checkpoints", "node_modules"}
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _WARM = {"numpy", "scipy", "networkx", "sympy", "sklearn", "concurrent", "asyncio"}
@@ -52,7 +46,9 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
 
     Raises:
         UserError: a file of it is not what its system's is; the message has file, line and remedy.
+            Or the folder lies where no box can read it.
     """
+    check_is_in_reach(peer.folder)
     config = Config(peer.configs[0] if peer.configs else None)
     text = _initial(peer)
     initial_program = _as_program(peer, text)
@@ -77,7 +73,7 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
         neighbours=neighbours(tree, roots=roots, without=(peer.evaluator,)),
         joined_by=_joined_by(peer, found),
     )
-    _say(peer, config, source, setup.environment)
+    _say(peer, config, source, setup)
     return Problem(
         name=peer.folder.name,
         folder=peer.folder,
@@ -87,7 +83,7 @@ def read_peer(peer: PeerFolder, *, metric: str | None) -> Problem:
         entry_point=entry_point,
         stages=JUDGED,
         isolate_cases=False,
-        limits=_limits(peer, config),
+        limits=limits(peer, config),
         modules=_libraries(peer, tree),
         known_scores=(),
         fingerprint=fingerprint_of(peer.folder, setup, modules=found.modules),
@@ -159,15 +155,18 @@ def _as_program(peer: PeerFolder, text: str) -> str:
 
 
 def _stages(peer: PeerFolder, config: Config) -> tuple[tuple[str, float | None], ...]:
-    """Return the functions to call in turn, with the score that each asks for."""
+    """Return the functions to call in turn, with the score that each asks for.
+
+    As in OpenEvolve, where there is a first stage it takes the place of ``evaluate``, even alone.
+    """
     if peer.contract != "openevolve":
         return ()
     tree = parsed(peer.evaluator, read(peer.evaluator))
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     thresholds = config.numbers("evaluator", "cascade_thresholds") or THRESHOLDS
     is_wanted = config.flag("evaluator", "cascade_evaluation")
-    names = [name for name in _STAGES if name in defined]
-    if is_wanted is False or names[:2] != list(_STAGES[:2]):  # no full stage follows the first
+    names = list(takewhile(defined.__contains__, _STAGES))
+    if is_wanted is False or not names:
         return (("evaluate", None),)
     wanted = len(thresholds) + 1  # a stage without a threshold before it is never come to
     names = names[:wanted]
@@ -255,18 +254,6 @@ def _asked(task: str, entry_point: str) -> str:
     return f"{task}\n\nThe program has to define `{entry_point}`, which the evaluator uses."
 
 
-def _limits(peer: PeerFolder, config: Config) -> Limits:
-    memory = config.positive("evaluator", "memory_limit_mb", below=MOST_MEMORY_MB) or MEMORY_MB
-    seconds = config.positive("evaluator", "timeout", below=MOST_SECONDS)
-    if seconds is None and peer.contract == "shinka":
-        for path in peer.scripts:
-            duration = _DURATION.fullmatch(texts(parsed(path, read(path))).get("time", ""))
-            if duration:
-                hours, minutes, rest = (int(part or 0) for part in duration.groups())
-                seconds = 3600.0 * hours + 60 * minutes + rest
-    return Limits(seconds=seconds or SECONDS, memory_bytes=int(memory) << 20)
-
-
 def _libraries(peer: PeerFolder, program: ast.Module) -> tuple[str, ...]:
     """Return what is imported once, for all evaluations of the evaluator and the program."""
     trees = (program, parsed(peer.evaluator, read(peer.evaluator)))
@@ -276,11 +263,17 @@ def _libraries(peer: PeerFolder, program: ast.Module) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.partition(".")[0] in _WARM))
 
 
-def _say(peer: PeerFolder, config: Config, source: str, environment: Mapping[str, str]) -> None:
+def _say(peer: PeerFolder, config: Config, source: str, setup: Setup) -> None:
     _log.info("%s is a folder of %s; its task is from %s", peer.folder, peer.system, source)
-    if environment:
-        given = ", ".join(f"{name}={value}" for name, value in environment.items())
-        _log.info("%s: the evaluator is given the environment's %s", peer.evaluator, given)
+    if setup.environment:
+        names = ", ".join(setup.environment)  # without values: a log is read by others
+        _log.info("%s: the evaluator is given the environment's %s", peer.evaluator, names)
+    if [name for name, _ in setup.stages] == [_STAGES[0]]:
+        _log.info(
+            "%s: %s is all that is called, as no %s follows; with evaluator.cascade_evaluation: "
+            "false in the configuration it is evaluate",
+            *(peer.evaluator, *_STAGES[:2]),
+        )
     ignored = sorted(str(key) for key in config.values if key not in _USED)
     if ignored:
         _log.info("%s: ignored, as this engine has its own: %s", config.path, ", ".join(ignored))

@@ -170,8 +170,10 @@ def parsed(path: Path, text: str) -> ast.Module:
         return ast.parse(text, str(path))
     except SyntaxError as error:
         raise UserError(f"{path}:{error.lineno}: does not parse: {error.msg}; mend it") from error
-    except (ValueError, RecursionError, MemoryError) as error:
+    except ValueError as error:
         raise UserError(f"{path}: does not parse: {error}; mend it") from error
+    except (RecursionError, MemoryError) as error:
+        raise UserError(f"{path}: is nested too deeply to be parsed; flatten it") from error
 
 
 def _configs(folder: Path) -> tuple[Path, ...]:

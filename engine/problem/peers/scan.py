@@ -17,6 +17,7 @@ from engine.judge.contracts import SHIMS
 from engine.problem.declaration import read
 from engine.problem.peers.environment import variables
 from engine.problem.peers.recognise import parsed
+from engine.syntax import dotted
 
 _EXECUTES = "executes text"
 _STARTS = "starts a process"
@@ -168,7 +169,7 @@ def _reachable(
         for node in tree.body:
             if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
                 waiting.append((node.name, (path, node, aliases)))
-            elif is_script or not _is_main_guard(node):
+            elif is_script or not is_main_guard(node):
                 words |= set(_words(node))
                 yield path, node, aliases
     while found := [each for each in waiting if each[0] in words]:
@@ -178,23 +179,29 @@ def _reachable(
             yield part
 
 
-def _is_main_guard(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
+def is_main_guard(node: ast.AST) -> bool:
+    """Return whether a statement runs something only where its file is the main program."""
+    return isinstance(node, ast.If) and any(
+        isinstance(each, ast.Constant) and each.value == "__main__" for each in ast.walk(node.test)
+    )
 
 
 def _words(node: ast.AST, *, in_texts: bool = True) -> Iterator[str]:
-    """Yield the words of code in the order of the source; of a text its words, or it as a word."""
-    match node:
-        case ast.Name(id=name):
-            yield name
-        case ast.Attribute(value=value, attr=name):
-            yield from _words(value, in_texts=in_texts)
-            yield name
-        case ast.Constant(value=str() as text):
-            yield from _WORD.findall(text) if in_texts else [text]
-        case _:
-            for child in ast.iter_child_nodes(node):
-                yield from _words(child, in_texts=in_texts)
+    """Yield the words of code in the order of the source; of a text its words, or it as a word.
+
+    Without recursion, for which what others wrote may be nested too deeply.
+    """
+    waiting: list[ast.AST | str] = [node]
+    while waiting:
+        match waiting.pop():
+            case str(name) | ast.Name(id=name):
+                yield name
+            case ast.Attribute(value=value, attr=name):
+                waiting += [name, value]
+            case ast.Constant(value=str() as text):
+                yield from _WORD.findall(text) if in_texts else [text]
+            case ast.AST() as other:
+                waiting += reversed([*ast.iter_child_nodes(other)])
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
@@ -222,12 +229,8 @@ def _findings(path: Path, part: ast.AST, aliases: dict[str, str]) -> Iterator[Fi
 
 
 def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
-    match node:
-        case ast.Name(id=name):
-            return aliases.get(name, name)
-        case ast.Attribute(value=value, attr=name):
-            return f"{_dotted(value, aliases)}.{name}"
-    return ""
+    first, *others = dotted(node) or [""]
+    return ".".join([aliases.get(first, first), *others])
 
 
 def _imported(tree: ast.AST, roots: tuple[Path, ...]) -> Iterator[Path]:

@@ -2,7 +2,9 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+_Change = Callable[[str], str]
 
 
 def texts(tree: ast.Module) -> dict[str, str]:
@@ -35,23 +37,27 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _text(node: ast.expr, known: dict[str, str]) -> str | None:
-    match node:
-        case ast.Constant(value=str() as text):
-            return text
-        case ast.Name(id=name):
-            return known.get(name)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            parts = [_text(left, known), _text(right, known)]
-        case ast.JoinedStr(values=values):
-            parts = [_text(each, known) for each in values]
-        case ast.FormattedValue(value=value):
-            return _text(value, known)
-        case ast.Call(func=ast.Attribute(value=value, attr="strip"), args=[]):
-            stripped = _text(value, known)
-            return None if stripped is None else stripped.strip()
-        case ast.Call(func=ast.Attribute(attr="dedent") | ast.Name(id="dedent"), args=[value]):
-            dedented = _text(value, known)
-            return None if dedented is None else inspect.cleandoc(dedented)
-        case _:
-            return None
-    return None if any(part is None for part in parts) else "".join(filter(None, parts))
+    """Return the text of an expression, without recursion: a sum nests as deep as it is long."""
+    parts: list[str] = []
+    waiting: list[ast.expr | tuple[_Change, int]] = [node]
+    while waiting:
+        match waiting.pop():
+            case (change, begin):
+                parts[begin:] = [change("".join(parts[begin:]))]
+            case ast.Constant(value=str() as text):
+                parts.append(text)
+            case ast.Name(id=name) if name in known:
+                parts.append(known[name])
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                waiting += [right, left]
+            case ast.JoinedStr(values=values):
+                waiting += reversed(values)
+            case ast.FormattedValue(value=value):
+                waiting.append(value)
+            case ast.Call(func=ast.Attribute(value=value, attr="strip"), args=[]):
+                waiting += [(str.strip, len(parts)), value]
+            case ast.Call(func=ast.Attribute(attr="dedent") | ast.Name(id="dedent"), args=[value]):
+                waiting += [(inspect.cleandoc, len(parts)), value]
+            case _:
+                return None
+    return "".join(parts)

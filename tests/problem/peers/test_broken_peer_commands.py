@@ -114,6 +114,21 @@ BROKEN = (
         remedy="it must be a number above 0",
     ),
     Broken(
+        name="a time that is out of range",
+        base=SHINKA,
+        files={"run_evo.py": "JOB = dict(\n    time='200:00:00',\n)\n"},
+        place="run_evo.py:2",
+        words="time is '200:00:00'",
+        remedy="it must be HOURS:MINUTES:SECONDS",
+    ),
+    Broken(
+        name="an evaluator that is nested too deeply to be parsed",
+        files={"evaluator.py": f"{EVALUATOR}\nSUM = {' + '.join(['1'] * 5000)}\n"},
+        place="evaluator.py",
+        words="is nested too deeply to be parsed",
+        remedy="flatten it",
+    ),
+    Broken(
         name="a program that does not parse",
         base=SHINKA,
         files={"initial.py": "# EVOLVE-BLOCK-START\nx = (\n# EVOLVE-BLOCK-END\n"},

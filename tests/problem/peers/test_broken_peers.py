@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
-from peer_folders import CONFIG, EVALUATOR, PROGRAM, STAGES, openevolve, shinka, write
+from peer_folders import (
+    CONFIG,
+    EVALUATOR,
+    PROGRAM,
+    SHINKA_RUN,
+    STAGES,
+    openevolve,
+    shinka,
+    write,
+)
 
 from engine.core import UserError
 from engine.problem import load_problem
@@ -24,8 +35,10 @@ BROKEN_CONFIGS = {
     "config.yaml:2: evaluator.cascade_thresholds is [99": "evaluator:\n"
     f"  cascade_thresholds: [{'9' * 400}]\n",
     "is 1000000; it must be a number above 0 and below 604,800": "evaluator:\n  timeout: 1000000\n",
-    "is 2000000000; it must be a number above 0 and below 1,000,000,000": "evaluator:\n"
+    "is 2000000000; it must be a number of at least 1 and below 1,000,000,000": "evaluator:\n"
     "  memory_limit_mb: 2000000000\n",
+    "config.yaml:2: evaluator.memory_limit_mb is 0.5; it must be a number of at": "evaluator:\n"
+    "  memory_limit_mb: 0.5\n",
     "config.yaml:3: evaluator.evaluator_args.since is datetime.date(2024, 1, 1)": "evaluator:\n"
     "  evaluator_args:\n    since: 2024-01-01\n",
     "config.yaml:2: evaluator.evaluator_args.raw is b'hi'; it must be": "evaluator:\n"
@@ -122,6 +135,31 @@ def test_arguments_that_evaluate_does_not_take(tmp_path: Path) -> None:
 
 def test_a_shinka_script_that_does_not_parse(tmp_path: Path) -> None:
     assert "run_evo.py:1: does not parse" in refused(shinka(tmp_path, run="def f(:\n"))
+
+
+@pytest.mark.parametrize("hours", ["200", "9" * 400, "9" * 5000])
+def test_a_time_of_shinkas_that_is_out_of_range(tmp_path: Path, hours: str) -> None:
+    message = refused(shinka(tmp_path, run=SHINKA_RUN.replace("00:01:30", f"{hours}:00:00")))
+    assert "run_evo.py:6: time is '" in message
+    assert "it must be HOURS:MINUTES:SECONDS, above 0 and below 604,800 s" in message
+    assert len(message) < 1000
+
+
+def test_no_time_at_all(tmp_path: Path) -> None:
+    message = refused(shinka(tmp_path, run=SHINKA_RUN.replace("00:01:30", "00:00:00")))
+    assert "run_evo.py:6: time is '00:00:00'; it must be" in message
+
+
+def test_a_folder_that_no_box_can_read(tmp_path: Path) -> None:
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        pytest.skip("there is no /dev/shm to write in")
+    with tempfile.TemporaryDirectory(dir=memory) as there:
+        folder = openevolve(Path(there))
+        assert "can't read what lies in /dev/shm" in refused(folder)
+        (tmp_path / "link").symlink_to(folder)
+        with pytest.raises(UserError, match="keep the problem in another folder"):
+            load_problem(tmp_path / "link")
 
 
 def test_data_of_the_users(tmp_path: Path) -> None:

@@ -73,6 +73,51 @@ def test_another_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "no metric 'combined_score'; give metric=NAME, one of: right, share" in text
 
 
+STAGED = f"""{EVALUATOR}
+def evaluate_stage1(path):
+    return {{"combined_score": 0.7, "runs": True}}
+
+
+def evaluate_stage2(path):
+    if not evaluate(path)["right"]:
+        raise ValueError("no number is right")
+    return {{"combined_score": 0.6}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "stage1", "code", "words"),
+    [
+        ("[0, 1, 4]", "combined_score", 0, ["score      0.6"]),
+        ("[1, 4]", "combined_score", 0, ["score      0.7", "stage2_passed", "no number is right"]),
+        ("[1, 4]", "share", 1, ["evaluator: ValueError: no number is right"]),
+    ],
+)
+def test_a_program_on_which_a_later_stage_raises_keeps_its_score(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    program: str,
+    stage1: str,
+    code: int,
+    words: list[str],
+) -> None:
+    """As OpenEvolve's ``_cascade_evaluate``; but one without a score has failed."""
+    evaluator = STAGED.replace('"combined_score": 0.7', f'"{stage1}": 0.7')
+    folder = openevolve(tmp_path, evaluator=evaluator)
+    write(tmp_path, {"other.py": f"def squares(count):\n    return {program}\n"})
+    found, text = said(capsys, f"problem.path={folder}", f"program={tmp_path / 'other.py'}")
+    assert (found, [each for each in words if each not in text]) == (code, [])
+
+
+def test_a_stage_that_raises_on_the_initial_program_is_to_be_mended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = openevolve(tmp_path, evaluator=STAGED.replace("if not evaluate", "if evaluate"))
+    code, text = said(capsys, f"problem.path={folder}", "program=initial")
+    assert code == 2
+    assert "the initial program of squares fails: ValueError: no number is right" in text
+
+
 def test_what_needs_the_programs_process_runs_together(tmp_path: Path) -> None:
     evaluator = EVALUATOR.replace(
         "found = program.squares(5)", "found = [3, 1]\n    program.squares(found)"

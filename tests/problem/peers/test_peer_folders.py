@@ -51,6 +51,12 @@ def test_a_shinka_folder(tmp_path: Path) -> None:
     assert (problem.entry_point, problem.limits.seconds) == ("squares", 90.0)
 
 
+def test_a_shinka_task_that_is_a_long_sum(tmp_path: Path) -> None:
+    task = f"dedent({' + '.join(['name'] * 1500)}).strip() + f' {{name}}.'"
+    run = f"name = 'squares '\ntask_sys_msg = {task}\n"
+    assert load_problem(shinka(tmp_path, run=run)).statement == f"{'squares ' * 1501}."
+
+
 def test_a_shinka_task_in_yaml(tmp_path: Path) -> None:
     folder = shinka(tmp_path, run="")
     write(folder, {"conf/task.yaml": "", "variant.yaml": "evo:\n  task_sys_msg: From YAML.\n"})
@@ -94,6 +100,19 @@ def test_stages_have_the_configured_thresholds(tmp_path: Path) -> None:
     assert setup_of(load_problem(folder)).stages == (("evaluate", None),)
 
 
+def test_a_first_stage_alone_is_all_that_is_called(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As OpenEvolve's ``_cascade_evaluate``, which returns where there is no second stage."""
+    third = STAGES.replace("stage2", "stage3")  # is never come to
+    folder = openevolve(tmp_path, evaluator=EVALUATOR + third)
+    with caplog.at_level(logging.INFO, "brood"):
+        assert setup_of(load_problem(folder)).stages == (("evaluate_stage1", None),)
+    assert any("evaluate_stage1 is all that is called" in each for each in caplog.messages)
+    write(folder, {"config.yaml": CONFIG + "  cascade_evaluation: false\n"})
+    assert setup_of(load_problem(folder)).stages == (("evaluate", None),)
+
+
 def test_a_third_stage_needs_a_second_threshold(tmp_path: Path) -> None:
     third = EVALUATOR + STAGES + STAGES.replace("stage2", "stage3").replace("stage1", "other")
     folder = openevolve(tmp_path, evaluator=third)
@@ -106,6 +125,36 @@ def test_a_third_stage_needs_a_second_threshold(tmp_path: Path) -> None:
 def test_a_memory_limit_has_no_bound_of_seconds(tmp_path: Path) -> None:
     folder = openevolve(tmp_path, config=CONFIG + "  memory_limit_mb: 700000\n")
     assert load_problem(folder).limits.memory_bytes == 700_000 << 20
+
+
+SECRETS = {
+    **dict.fromkeys(
+        ("DB_PASS", "MYSQL_PWD", "GPG_PASSPHRASE", "SSH_PRIVATE", "SENTRY_DSN"), "hush"
+    ),
+    **dict.fromkeys(("SSHPASS", "GH_PAT", "CI_JWT", "SESSION_COOKIE", "HOOK_WEBHOOK"), "hush"),
+    "DATABASE_URL": "postgres://me:hush@here/base",
+    "STORE_URI": "https://here/store?token=hush",
+    "CONNECTION": "Server=here;Password=hush",
+}
+HARMLESS = {
+    **dict.fromkeys(("N_PASSES", "PASS_RATE", "COMPASS", "BYPASS", "PATIENCE", "TASK"), "3"),
+    "PWD": "/here",
+    "DATA_URL": "https://here/data?size=3",
+}
+
+
+def test_no_secret_reaches_an_evaluator_or_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "".join(f"os.environ.get({name!r})\n" for name in (*SECRETS, *HARMLESS))
+    folder = openevolve(tmp_path, evaluator=f"import os\n{EVALUATOR}\n{asked}")
+    for name, value in (SECRETS | HARMLESS).items():
+        monkeypatch.setenv(name, value)
+    with caplog.at_level(logging.INFO, "brood"):
+        problem = load_problem(folder)
+    assert setup_of(problem).environment == HARMLESS
+    (line,) = [each for each in caplog.messages if "the evaluator is given" in each]
+    assert line.endswith(f"the environment's {', '.join(sorted(HARMLESS))}")
 
 
 def test_a_metric_may_be_named(tmp_path: Path) -> None:

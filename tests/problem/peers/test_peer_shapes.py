@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from peer_folders import CONFIG, EVALUATOR, PROGRAM, SHINKA_EVALUATOR, openevolve, shinka, write
 
-from engine import evaluate, run
+from engine import check, evaluate, run
 from engine.core import JudgeKind
 from engine.core.bundle import files_of
 from engine.judge.setup import Setup
@@ -103,6 +103,27 @@ def test_a_module_of_the_folder_above(tmp_path: Path, capsys: pytest.CaptureFixt
     assert scored(capsys, folder, "evaluation.strict=true") == 5.0
     write(tmp_path, {"common.py": "def count(program):\n    return 1\n"})
     assert load_problem(folder).fingerprint != first
+
+
+DEEP = {
+    "a long elif": "OTHER = 'other'\ndef other(x):\n    if x == 0:\n        return 0\n"
+    + "".join(f"    elif x == {number}:\n        return {number}\n" for number in range(1, 1200)),
+    "a long sum": f"SUM = {' + '.join(['1'] * 1500)}\n",
+    "many attributes": f"OTHER = 'other'\ndef other(x):\n    return x{'.it' * 1500}()\n",
+    "a guard": f"if __name__ == '__main__' and {' + '.join(['1'] * 1500)}:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_source_that_is_nested_deeper_than_python_recurses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], deep: str
+) -> None:
+    program = f"import beside\n{PROGRAM}{deep}"
+    folder = openevolve(tmp_path, evaluator=EVALUATOR + deep, initial_program=program)
+    write(folder, {"beside.py": deep})
+    assert scored(capsys, folder, "evaluation.strict=true") == 0.4
+    assert check.main([f"problem.path={folder}", "runs=2"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_variables_that_an_evaluator_asks_for_reach_it(
