@@ -82,4 +82,4 @@ def test_a_place_that_cannot_hold_a_run_is_an_error(tmp_path: Path) -> None:
         create_run(tmp_path / "file", write_config=write_config, events=EVENTS)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     with pytest.raises(UserError, match="File name too long"):
-        create_run(tmp_path / ("x" * 255), write_config=write_config, events=EVENTS)
+        create_run(tmp_path / ("x" * 256), write_config=write_config, events=EVENTS)
