@@ -188,10 +188,9 @@ class Run:
                 if not, a run that goes on has those candidates evaluated again.
 
         Raises:
-            RuntimeError: it is the second time for this value.
+            RuntimeError: it is the second time for this value, and the run is not over.
         """
         if self.parts is None or self.is_over:
-            self._begin()
             return self.history
         bell = threading.Event()
         with self.loop(bell=bell, stopped=stopped, watch=watch, tell=tell, drains=drains) as loop:
