@@ -138,7 +138,8 @@ def test_its_analysis(killed: tuple[Path, dict[str, Any]], tmp_path: Path) -> No
     figures = json.loads((tmp_path / "a.json").read_text())["figures"]
     events = read_events(folder)
     assert [row["step"] for row in figures["updates"]] == [u["number"] for u in events["update"]]
-    assert sum(row["children"] for row in figures["children"]) == len(events["child"])
+    judged = [each for each in events["child"] if each["refusal"] not in ("budget", "failed")]
+    assert sum(row["children"] for row in figures["children"]) == len(judged)
 
 
 def test_its_probe(killed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:

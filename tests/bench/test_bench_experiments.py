@@ -515,6 +515,9 @@ def test_finished_runs_are_kept_and_those_cut_off_made_anew(tmp_path: Path) -> N
         cwd=ROOT,
     )
     assert "2 runs" in (tmp_path / "docs" / "analyses" / "tiny.md").read_text()
-    assert (tmp_path / "docs" / "images" / "analyses" / "tiny-signal-valid.svg").exists()
+    analysed = json.loads((tmp_path / "results" / "tiny.json").read_text())
+    assert analysed["made_of"]["signal"]["fixed_k"] == 2
+    assert analysed["made_of"]["signal"]["children"] >= 16
+    assert not any(analysed["problems"]["signal"].values())  # too few calls to count for a K
     bad = run(tmp_path, "arms=nope", code=2)
     assert bad.stderr == "error: arms=nope is none of k4, k8\n"
