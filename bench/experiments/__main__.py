@@ -47,9 +47,8 @@ from bench.experiments.table import (
     chosen,
     narrowed,
     read_table,
-    whole_number,
 )
-from bench.options import read_options
+from bench.options import read_options, run_as_command, whole_number
 from engine.core import UserError
 from engine.durable import write_whole
 from engine.interrupt import terminable
@@ -141,11 +140,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("stopped; the same command goes on\n")
-        sys.exit(130)
+    run_as_command(main)

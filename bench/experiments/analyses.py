@@ -15,7 +15,6 @@ Writes results/NAME.json, to/analyses/NAME.md and to/images/analyses/NAME-*.svg.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from typing import Any
 import vl_convert
 
 from bench.experiments.bands import bands, heatmap
-from bench.options import read_options
+from bench.options import read_options, run_as_command
 from engine import config
 from engine.core import UserError
 from engine.documents import read_json
@@ -293,8 +292,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+    run_as_command(main)

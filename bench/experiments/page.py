@@ -12,7 +12,6 @@ Usage: python -m bench.experiments.page [results=bench/results/experiments] [to=
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,8 @@ from typing import Any
 
 from bench.experiments.figures import pictures
 from bench.experiments.table import TABLE, Experiment, read_table
-from bench.options import read_options
-from engine.core import Direction, UserError
+from bench.options import read_options, run_as_command
+from engine.core import Direction
 from engine.durable import write_whole
 
 DEFAULTS = {"results": "bench/results/experiments", "to": "docs", "table": str(TABLE)}
@@ -239,7 +238,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run_as_command(main)

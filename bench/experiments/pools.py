@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.options import number, read_options
+from bench.options import read_options, run_as_command, whole_number
 from engine.core import UserError
 from engine.pool.runs import export
 from engine.store.sqlite import DATABASE
@@ -58,13 +58,9 @@ def main(arguments: list[str]) -> None:
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     out = Path(options["out"])
     runs = sorted(each.parent for each in (out / "rq3_pool" / "runs").glob(f"*/{DATABASE}"))
-    top, each = (int(number(options, key)) for key in ("top", "each"))
+    top, each = (whole_number(options, key) for key in ("top", "each"))
     make(runs, folder=out / "rq3" / "pools", top=top, each=each)
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+    run_as_command(main)

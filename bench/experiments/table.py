@@ -14,18 +14,17 @@ from typing import Any
 
 import yaml
 
-from bench.options import model_arguments, number
+from bench.options import model_arguments, number, whole_number, whole_numbers
 from engine import config
 from engine.core import UserError
+from engine.documents import read_yaml
 from engine.problem import shipped
 from engine.settings import RunSettings
 
 TABLE = Path(__file__).with_name("table.yaml")
 BUDGETS = ("seconds", "candidates", "evaluations")
-_KEYS = {
-    *("question", "source", "answer", "arms", "baseline"),
-    *("shared", "problems", "seeds", "budget", "cores"),
-}
+_NEEDED = {"question", "source", "arms", "baseline", "problems", "seeds", "budget"}
+_KEYS = {*_NEEDED, "answer", "shared", "cores"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,14 +145,24 @@ def read_table(path: Path = TABLE) -> dict[str, Experiment]:
     Raises:
         UserError: the table is not as it should be.
     """
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        found = read_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"table={path} can't be read as YAML: {reason}") from error
+    if not isinstance(found, Mapping):
+        raise UserError(f"table={path} is no mapping of experiments by name; see {TABLE.name}")
     return {name: _experiment(name, each) for name, each in found.items()}
 
 
 def _experiment(name: str, found: Mapping[str, Any]) -> Experiment:
     """Return what an entry of the table declares."""
+    if not isinstance(found, Mapping):
+        raise UserError(f"experiment {name} is no mapping; see {TABLE.name}")
     if unknown := set(found) - _KEYS:
         raise UserError(f"experiment {name} has no key {sorted(unknown)[0]!r}")
+    if missing := sorted(_NEEDED - set(found)):
+        raise UserError(f"experiment {name} lacks {missing[0]!r}; see {TABLE.name}")
     instances = found["problems"]
     if not isinstance(instances, Mapping):
         instances = dict.fromkeys(instances)
@@ -199,10 +208,7 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
             raise UserError(f"{key}={unknown[0]} is none of {', '.join(known)}")
         changed[key] = {each: known[each] for each in names}
     if options["seeds"]:
-        try:
-            seeds = tuple(int(seed) for seed in options["seeds"].split(","))
-        except ValueError as error:
-            raise UserError(f"seeds={options['seeds']} are no whole numbers") from error
+        seeds = tuple(whole_numbers(options, "seeds", least=0))
         if others := [seed for seed in seeds if seed not in experiment.seeds]:
             known_seeds = ", ".join(map(str, experiment.seeds))
             raise UserError(
@@ -220,18 +226,6 @@ def narrowed(experiment: Experiment, options: Mapping[str, str]) -> Experiment:
     if options["cores"]:
         changed["cores"] = whole_number(options, "cores")
     return replace(experiment, **changed)
-
-
-def whole_number(options: Mapping[str, str], key: str) -> int:
-    """Return an option as a whole number above 0.
-
-    Raises:
-        UserError: it is something else.
-    """
-    value = number(options, key)
-    if value != int(value):
-        raise UserError(f"{key}={options[key]} is no whole number")
-    return int(value)
 
 
 def chosen(names: Sequence[str], table: Mapping[str, Experiment]) -> list[Experiment]:

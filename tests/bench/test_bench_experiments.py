@@ -109,7 +109,7 @@ def test_jobs_take_arms_in_turns_and_names_tell_them_apart(tmp_path: Path) -> No
     [
         ({"arms": "k4,nope"}, "arms=nope is none of k4, k8"),
         ({"problems": "tour"}, "problems=tour is none of signal, other"),
-        ({"seeds": "1,x"}, "seeds=1,x are no whole numbers"),
+        ({"seeds": "1,x"}, "seeds=x is no whole number, 0 or more"),
         ({"seeds": "0,1"}, "seeds=1 is none of 0, which tiny has"),
         ({"amount": "0"}, "amount=0 is no number above 0"),
         ({"cores": "0.5"}, "cores=0.5 is no whole number"),
@@ -124,7 +124,11 @@ def test_bad_tables_are_named(tmp_path: Path) -> None:
     for old, new, words in (
         ("baseline: k4", "baseline: k5", "baseline one of its arms"),
         ("source:", "sauce:", "no key 'sauce'"),
+        ("  source: a test\n", "", "lacks 'source'"),
         ("signal:", "sgnal:", "sgnal is none of"),
+        (TINY, "tiny: [1]", "experiment tiny is no mapping"),
+        (TINY, "tiny", "is no mapping of experiments by name"),
+        (TINY, "tiny: [", "table.yaml can't be read as YAML: "),
     ):
         with pytest.raises(UserError, match=words):
             tiny(tmp_path, TINY.replace(old, new))

@@ -25,6 +25,11 @@ def bench(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ("dashboard", ["problem=nope"], "unknown problem 'nope'; valid problems: circle_packing"),
         ("dashboard", ["rate=x"], "rate=x is no whole number, 1 or more"),
+        ("experiments", ["name=nope"], "name=nope is none of k, stale"),
+        ("experiments", ["table=/nonexistent"], "table=/nonexistent can't be read as YAML: "),
+        ("experiments.analyses", [], "give name=NAME, of letters, digits and dashes"),
+        ("experiments.page", ["table=/nonexistent"], "table=/nonexistent can't be read as YAML: "),
+        ("experiments.pools", ["top=0.5"], "top=0.5 is no whole number, 1 or more"),
         ("fanout", ["foo"], "'foo' is no option; there are: "),
         ("operators", ["foo"], "'foo' can't be read; arguments have the form key=value"),
         ("operators", ["operators=foo"], "search.operators.foo is no operator"),
