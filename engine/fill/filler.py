@@ -17,7 +17,7 @@ The way of an idea: a maker proposes it, and a process makes its program (``_mak
 import logging
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
@@ -97,7 +97,6 @@ class Filler:
         )
         self._syntax = evaluators.syntax
         self._number = len(history.fills)
-        self._turn = 0  # of the makers
         self._making: deque[tuple[Idea, Future[Program | None]]] = deque()
         out = [
             each
@@ -150,10 +149,13 @@ class Filler:
 
     def _submit(self, name: str, program: Program, *, maker: str) -> None:
         """Queue a program, before those of makers that have used more time."""
-        spent = self._history.filled[maker].seconds if maker in self._history.filled else 0.0
-        self._evaluators.submit(
-            candidate_id=name, program=program.text, order=math.floor(1e3 * spent)
-        )
+        order = math.floor(1e3 * self._spent(maker))
+        self._evaluators.submit(candidate_id=name, program=program.text, order=order)
+
+    def _spent(self, maker: str) -> float:
+        """Return the evaluators' seconds on the fills of a maker."""
+        filled = self._history.filled.get(maker)
+        return 0.0 if filled is None else filled.seconds
 
     def completed(self) -> Iterator[tuple[str, Evaluation]]:
         """Yield the verdicts on fills that are in; record each before the next.
@@ -225,15 +227,15 @@ class Filler:
         return fill
 
     def _begin(self) -> None:
-        """Have as many made as there is room for."""
-        makers = [*self._makers.values()]
-        under_way = len(self._making) + len(self._recorded) + len(self._out)
-        failed = 0
-        while under_way < self._ahead and failed < len(makers):
-            idea = makers[self._turn % len(makers)].propose()
-            self._turn += 1
-            if idea is None:
-                failed += 1
-                continue
-            failed, under_way = 0, under_way + 1
-            self._making.append((idea, self._syntax.submit(idea.make)))
+        """Have as many made as there is room for, first of the maker that has used the least time.
+
+        Each maker has room of its own: programs of one that takes seconds would fill up a common
+        one, and the others would have one program for each of its.
+        """
+        under_way = Counter(idea.maker for idea, _ in self._making)
+        under_way.update(each.maker for each in (*self._recorded, *self._out.values()))
+        for name in sorted(self._makers, key=self._spent):
+            room = -(-self._ahead // len(self._makers))
+            while under_way[name] < room and (idea := self._makers[name].propose()) is not None:
+                under_way[name] += 1
+                self._making.append((idea, self._syntax.submit(idea.make)))

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from engine.core import Candidate
+from engine.core import Candidate, Direction
 from engine.fill.maker import Idea, chance, number_of, verdict_of
 from engine.search.search import Search
 from engine.settings import FillSettings
@@ -13,13 +13,18 @@ from engine.syntax import read
 from engine.tuning import Sample, Tuner, constants_of
 
 TUNING = "tuning"
+TURN_SECONDS = 30.0
+"""The evaluators' seconds after which a tuning gives way. Where programs take milliseconds it has
+had its answers by then; where they take seconds, the run's first program would be tuned to its end.
+"""
 
 
 class Tunings:
     """Tunes the best program that it has not tuned, until CMA-ES has converged or had its answers.
 
-    A program that a tuning brought is not tuned again. Two samples that are the same program are
-    evaluated once.
+    It also ends between two generations, once it has had its turn, if a program that was not tuned
+    is better than all that it has found. A program that a tuning brought is not tuned again. Two
+    samples that are the same program are evaluated once.
     """
 
     def __init__(
@@ -65,7 +70,7 @@ class Tunings:
 
     def propose(self) -> Idea | None:
         """See `Maker`."""
-        if self._tuning is None or self._tuning.is_over:
+        if self._tuning is None or self._tuning.is_over or self._gives_way(self._tuning):
             self._tuning = self._next()
         tuning = self._tuning
         sample = None if tuning is None else tuning.next()
@@ -84,19 +89,36 @@ class Tunings:
         if self._tuning is not None and self._tuning.parent == parent:
             self._tuning.tell(sample, score)
 
+    def _gives_way(self, tuning: "Tuning") -> bool:
+        if not tuning.is_between or self._spent - self._spent_before < TURN_SECONDS:
+            return False
+        untuned = self._best_untuned()
+        return untuned is not None and tuning.is_behind(untuned[0])
+
+    @property
+    def _spent(self) -> float:
+        """Seconds of the evaluators on all tunings' fills that are recorded."""
+        filled = self._history.filled.get(TUNING)
+        return 0.0 if filled is None else filled.seconds
+
     def _next(self) -> "Tuning | None":
+        best = self._best_untuned()
+        if best is None:
+            return None
+        parent, island = best
+        self._tuned.add(parent.id)
+        return self._begun(parent.id, island)
+
+    def _best_untuned(self) -> tuple[Candidate, int] | None:
+        """Return the best program that may be tuned, and its island."""
         best = [
             (each, island)
             for island in range(self._search.islands)
             for each in self._search.best(island, most=self._settings.parents)
             if self._may_tune(each)
         ]
-        if not best:
-            return None
         key = self._search.direction.key
-        parent, island = min(best, key=lambda each: key(each[0].score))
-        self._tuned.add(parent.id)
-        return self._begun(parent.id, island)
+        return min(best, key=lambda each: key(each[0].score), default=None)
 
     def _may_tune(self, candidate: Candidate) -> bool:
         if candidate.id in self._tuned:
@@ -124,11 +146,13 @@ class Tunings:
         return None if name is None else self._history.verdicts[name].score
 
     def _begun(self, parent: str, island: int) -> "Tuning":
+        self._spent_before = self._spent
         rng = chance(self._seed, 0, number_of(parent))
         return Tuning(
             parent=parent,
             island=island,
             score=self._history.verdicts[parent].score,
+            direction=self._search.direction,
             tuner=Tuner(
                 self._history.program_of(parent),
                 direction=self._search.direction,
@@ -151,11 +175,19 @@ class Tuning:
     """
 
     def __init__(
-        self, *, parent: str, island: int, score: float | None, tuner: Tuner, answers: int
+        self,
+        *,
+        parent: str,
+        island: int,
+        score: float | None,
+        direction: Direction,
+        tuner: Tuner,
+        answers: int,
     ) -> None:
         """Begin with the score of the program that is tuned."""
         self.parent = parent
         self.island = island
+        self._direction = direction
         self._tuner = tuner
         self._left = answers
         self._programs: dict[int, str] = {}  # of the samples that are out
@@ -167,6 +199,16 @@ class Tuning:
     def is_over(self) -> bool:
         """Whether nothing is asked any more, and nothing is out."""
         return not self._programs and (self._tuner.is_over or self._left <= 0)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether a generation is over, and nothing of the next one is asked."""
+        return not self._programs and not self._drawn and self._tuner.is_between
+
+    def is_behind(self, other: Candidate) -> bool:
+        """Whether another program is better than all whose scores were told."""
+        scores = (each for each in self._scores.values() if each is not None)
+        return all(self._direction.better(other.score, than=each) for each in scores)
 
     def next(self) -> Sample | None:
         """Return the next program whose score is not known; None while there is none."""

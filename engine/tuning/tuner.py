@@ -29,6 +29,8 @@ _SIGMA = 0.3
 """Of the first generation. It is halved as long as no sample of it has a score: near a program
 whose parts only just fit, most others fail, and failures alone say nothing of the way."""
 _SMALLEST_SIGMA = 1e-4
+_PROBE = 1e-3
+"""How far a float is moved by itself, to see whether it may be."""
 _REACH = 40.0  # of a coordinate, either way; floats overflow no earlier than that
 _FAR = 1e3  # how much larger or smaller than its size a whole number may become
 _LARGE = 1e12  # no whole number that is tuned has a larger unit; a float may
@@ -59,6 +61,10 @@ class Tuner:
     A coordinate is a constant's distance from where it began. Of a float it is in units that are a
     tenth of the float near zero and grow with it, so that scales are found as well as shifts and
     signs; of a whole number, in units of a quarter of it, or of 1.
+
+    Where a whole first generation fails, each constant is moved a little by itself. One that makes
+    the program fail even so stays as it is from there on: a size that others have to fit, or a
+    number that a tolerance pins.
     """
 
     def __init__(
@@ -89,8 +95,11 @@ class Tuner:
         self._bounds = np.stack([-reach, reach], axis=1)
         self._seed = seed
         self._sigma = _SIGMA
+        # Places of those that are moved.
+        self._movable: NDArray[np.intp] = np.arange(len(self.constants))
         self._cma = self._begun()
         self._has_begun = False  # some sample has a score
+        self._probes: bool | None = None  # whether this generation does; None before one has
         self._asked = 0
         self._first = 0  # number of the generation's first sample
         self._raw: list[NDArray[np.float64]] = []  # of the generation, in its order
@@ -105,7 +114,14 @@ class Tuner:
     @property
     def is_over(self) -> bool:
         """Whether CMA-ES has converged, so that nothing more is asked."""
-        return not self._raw and (self._sigma < _SMALLEST_SIGMA or bool(self._cma.should_stop()))
+        if not self.is_between or self._probes:
+            return False
+        return self._sigma < _SMALLEST_SIGMA or bool(self._cma.should_stop())
+
+    @property
+    def is_between(self) -> bool:
+        """Whether all answers to a generation are in, and the next one is not begun."""
+        return not self._raw
 
     def ask(self) -> Sample | None:
         """Return the next program; None while a generation's last answers are out, or at the end.
@@ -131,36 +147,61 @@ class Tuner:
         self._scores[number] = score
         if len(self._scores) == len(self._raw):
             scores = [self._scores[self._first + i] for i in range(len(self._raw))]
-            if self._has_begun or any(each is not None for each in scores):
-                self._has_begun = True
-                self._cma.tell([*zip(self._raw, map(self._loss, scores), strict=True)])
-            else:
-                self._sigma /= 2
-                self._cma = self._begun()
+            self._end_generation(scores)
             self._raw.clear()
             self._scores.clear()
+
+    def _end_generation(self, scores: Sequence[float | None]) -> None:
+        """Learn from a generation's scores, in the order of its samples."""
+        if self._probes:
+            self._probes = False
+            self._movable = np.flatnonzero([each is not None for each in scores])
+            if self._movable.size == len(scores):
+                self._sigma /= 2  # it is all of them together that may not be moved so far
+            if self._movable.size:
+                self._cma = self._begun()
+            else:
+                self._sigma = 0.0  # nothing may be moved
+        elif self._has_begun or any(each is not None for each in scores):
+            self._has_begun = True
+            self._cma.tell([*zip(self._raw, map(self._loss, scores), strict=True)])
+        elif self._probes is None:
+            self._probes = True
+        else:
+            self._sigma /= 2
+            self._cma = self._begun()
 
     def _begun(self) -> "CMAwM":
         """Return CMA-ES at the program that the tuner began with."""
         from cmaes import CMAwM  # see `import_cma`
 
         return CMAwM(
-            mean=np.zeros(len(self.constants)),
+            mean=np.zeros(self._movable.size),
             sigma=self._sigma,
-            bounds=self._bounds,
-            steps=self._steps,
+            bounds=self._bounds[self._movable],
+            steps=self._steps[self._movable],
             seed=self._seed,
         )
 
     def _begin_generation(self) -> None:
         self._first = self._asked
+        if self._probes:
+            for alone in np.diag(np.maximum(self._steps, _PROBE)):
+                self._draw(alone, raw=alone)
+            return
         for _ in range(self._cma.population_size):
             encoded, raw = self._cma.ask()
-            values = [*map(_moved, self.constants, self._units.tolist(), encoded.tolist())]
-            program = with_values(self._program, self.constants, values)
-            self._raw.append(raw)
-            self._waiting.append(Sample(number=self._asked, program=program))
-            self._asked += 1
+            moved = np.zeros(len(self.constants))
+            moved[self._movable] = encoded
+            self._draw(moved, raw=raw)
+
+    def _draw(self, coordinates: NDArray[np.float64], *, raw: NDArray[np.float64]) -> None:
+        """Have a sample asked, whose constants have these coordinates."""
+        values = [*map(_moved, self.constants, self._units.tolist(), coordinates.tolist())]
+        program = with_values(self._program, self.constants, values)
+        self._raw.append(raw)
+        self._waiting.append(Sample(number=self._asked, program=program))
+        self._asked += 1
 
     def _loss(self, score: float | None) -> float:
         if score is None or not math.isfinite(score):

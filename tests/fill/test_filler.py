@@ -498,7 +498,14 @@ def test_a_tuning_is_not_driven_away_from_a_program_that_its_samples_repeat() ->
     program = "def run():\n    return 2\n"
     for seed in range(4):
         tuner = Tuner(program, direction=Direction.MAXIMISE, seed=seed)
-        tuning = Tuning(parent=INITIAL, island=0, score=2.0, tuner=tuner, answers=100)
+        tuning = Tuning(
+            parent=INITIAL,
+            island=0,
+            score=2.0,
+            direction=Direction.MAXIMISE,
+            tuner=tuner,
+            answers=100,
+        )
         found = [2.0]
         while not tuning.is_over:
             sample = tuning.next()
@@ -524,7 +531,14 @@ def test_a_tuning_is_the_same_in_whatever_order_its_answers_come(copies: int) ->
 
     def tuning() -> Tuning:
         tuner = Tuner(program, direction=Direction.MAXIMISE, seed=5)
-        return Tuning(parent=INITIAL, island=0, score=score(program), tuner=tuner, answers=60)
+        return Tuning(
+            parent=INITIAL,
+            island=0,
+            score=score(program),
+            direction=Direction.MAXIMISE,
+            tuner=tuner,
+            answers=60,
+        )
 
     def score(text: str) -> float | None:
         return None if len(text) % 5 == 0 else -float(len(text)) + text.count("1")

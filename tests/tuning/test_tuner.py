@@ -65,6 +65,31 @@ def test_it_goes_on_where_programs_fail() -> None:
     assert best < 1e-3
 
 
+PINNED = "def f():\n    return 2.0 * 1.0 + zeros(12) @ ones(12)\n"
+"""The last two have to be equal, and a tolerance pins the first one."""
+
+
+def test_numbers_that_may_not_be_moved_by_themselves_stay_and_others_are_tuned() -> None:
+    tuner = Tuner(PINNED, direction=Direction.MINIMISE, seed=0)
+    found = []
+    while len(found) < 400 and (sample := tuner.ask()) is not None:
+        two, one, *sizes = (each.value for each in constants_of(sample.program))
+        fits = abs(two - 2) < 1e-6 and sizes == [12, 12]
+        found.append(abs(one - 1.7) if fits else math.inf)
+        tuner.tell(sample.number, found[-1] if fits else None)
+    assert min(found) < 1e-3
+    assert found.count(math.inf) < 20  # one generation, and a probe of each that is pinned
+
+
+def test_it_is_over_where_nothing_may_be_moved() -> None:
+    tuner = Tuner(PINNED, direction=Direction.MINIMISE, seed=0)
+    asked = 0
+    while (sample := tuner.ask()) is not None:
+        asked += 1
+        tuner.tell(sample.number, None)
+    assert tuner.is_over and asked < 20
+
+
 def test_it_converges() -> None:
     found = tuned(Direction.MINIMISE, answers=20_000)
     assert len(found) < 20_000
