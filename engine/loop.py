@@ -12,6 +12,7 @@ evaluated, the next call is asked for.
 Does not cover wiring: ``engine.assembly``.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.budget import Allowance
 from engine.core import Evaluation, Refusal
-from engine.evaluation import Cascade
+from engine.evaluation import Cascade, EvaluatorsLost
 from engine.fill import Filler
 from engine.pipeline import Calls, LoadWatch, Reader, Request, Response, RunState
 from engine.search.features import cell_of
@@ -27,6 +28,7 @@ from engine.steering import Steering
 from engine.store import Child, Event, Hint, Verdict
 from engine.timeline import Activity, Timeline
 
+_log = logging.getLogger("brood")
 _PATIENCE = 0.2  # seconds after which the loop looks at the clock though nothing was reported
 _MOMENT = 2e-3  # seconds that fills have in a turn where something of a child has come in
 
@@ -145,13 +147,19 @@ class Loop:
     def _fill(self, filler: Filler) -> None:
         """Record what became of the last fills, and have more evaluated.
 
-        There may be hundreds of them, so what there is no time for is left for the next turn.
+        There may be hundreds of them, so what there is no time for is left for the next turn. Where
+        the evaluators of fills are lost, the run goes on without fills.
         """
         until = time.monotonic() + _MOMENT
-        for name, evaluation in filler.completed():
-            self._tell(name, evaluation)
-            if self.bell.is_set() and time.monotonic() > until:
-                break
+        try:
+            for name, evaluation in filler.completed():
+                self._tell(name, evaluation)
+                if self.bell.is_set() and time.monotonic() > until:
+                    break
+        except EvaluatorsLost as error:
+            _log.warning("idle evaluators are no longer filled: %s", error)
+            self.filler = None
+            return
         for fill in filler.made():
             self.record(fill)
             if self.bell.is_set() and time.monotonic() > until:

@@ -59,16 +59,6 @@ class ServerSetup:
     idle: bool = False
 
 
-def give_way() -> None:
-    """Let this process and its children have a core only when nobody else wants it.
-
-    Where the kernel groups processes by session, a session's own weight counts first.
-    """
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    with contextlib.suppress(OSError):  # no such file: it does not group them
-        Path("/proc/self/autogroup").write_text("19")
-
-
 def die_first() -> None:
     """Have the kernel end this process and its children, where memory runs out, before all others.
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hand_log import fill
 
 from engine import config
 from engine.api.run import Run
 from engine.core import INITIAL, Evaluation, Fill
+from engine.evaluation import EvaluatorsLost
 from engine.loop import Loop
 
 
@@ -53,6 +55,34 @@ def test_fills_delay_no_child(tmp_path: Path) -> None:
     assert run.history.evaluated >= 20
     assert flood.waiting == 0 and flood.turns == flood.sent > 0
     assert len(run.history.fills) >= flood.turns  # each turn has some
+
+
+class Lost:
+    """A filler whose evaluators can't be started any more."""
+
+    def completed(self) -> Iterator[tuple[str, Evaluation]]:
+        raise EvaluatorsLost("a sandbox did not start: no memory")
+
+    made = send = completed
+
+
+def test_a_run_whose_evaluators_of_fills_are_lost_goes_on_without(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = config.resolve(
+        [
+            *("problem=signal", "model=mutation", "fill=none", "islands.count=1"),
+            *("budget.candidates=20", "budget.seconds=null", f"runs={tmp_path}"),
+        ]
+    )
+    with Run.start(settings) as run, run.loop(bell=threading.Event()) as loop:
+        lost: Any = Lost()
+        loop.filler = lost
+        loop.run()
+        assert loop.filler is None
+    assert run.history.evaluated >= 20
+    said = [each.message for each in caplog.records if "no longer filled" in each.message]
+    assert len(said) == 1 and "no memory" in said[0]
 
 
 class Starved:
