@@ -291,7 +291,7 @@ class StandIn:
         self._calls = 0
         self._running: list[StandInFanOut] = []
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         """See `Model.encode`."""
         return [self._id(text[at : at + 4]) for at in range(0, len(text), 4)]
 

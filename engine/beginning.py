@@ -26,6 +26,7 @@ from engine.problem import check_initial_verdict
 from engine.prompts import Operator, Tokenizer
 from engine.search.cells import Cells
 from engine.search.features import cell_of, dimensions, measure
+from engine.search.population import REPAIR
 from engine.search.search import Search
 from engine.search.tactics import Tactician
 from engine.settings import RunSettings
@@ -112,7 +113,7 @@ def _room(
     """Return what says whether every prompt has room for a program; the initial one needs it."""
     rooms = {name: operator.longest_parent for name, operator in operators.items()}
     name, longest = min(rooms.items(), key=lambda each: each[1])
-    tokens = len(model.encode(problem.initial_program))
+    tokens = len(model.encode(problem.initial_program, plain=True))
     if tokens > longest:
         raise UserError(
             f"the initial program of {problem.folder} has {tokens} tokens, and a prompt of "
@@ -170,7 +171,8 @@ def restore(
 def _tactician(settings: RunSettings, *, direction: Direction) -> Tactician | None:
     if settings.tactics.when == "none":
         return None
-    return Tactician(settings.tactics, direction=direction, shown_by=settings.asking_operators)
+    shown_by = settings.asking_operators - {REPAIR}  # which is asked to keep what was tried
+    return Tactician(settings.tactics, direction=direction, shown_by=shown_by)
 
 
 def _asked_now(

@@ -133,21 +133,26 @@ class Parts:
     def trainer(
         self, settings: RunSettings, *, checkpoint: Path | None, notify: Callable[[], object]
     ) -> TrainerProcess:
-        """Start the process that trains the run's model, where the evaluators leave time.
+        """Start the process that trains the run's model.
+
+        On a CPU it has what the evaluators leave of their cores. Beside a GPU it has the cores of
+        this thread, which are the model's.
 
         Args:
             settings: the run's.
             checkpoint: folder of the adapter to go on from; None to begin.
             notify: called, in another thread, when a step is over.
         """
+        on_cpu = is_cpu_build()
         setup = Setup(
             weights=find_weights(settings.model),
             settings=settings.learning,
             seed=settings.seed,
-            device="cpu" if is_cpu_build() else "cuda",
-            dtype=settled(settings).model.dtype if is_cpu_build() else "bfloat16",
+            device="cpu" if on_cpu else "cuda",
+            dtype=settled(settings).model.dtype if on_cpu else "bfloat16",
         )
-        return TrainerProcess(setup, cores=self.cores, checkpoint=checkpoint, notify=notify)
+        cores = self.cores if on_cpu else os.sched_getaffinity(0)
+        return TrainerProcess(setup, cores=cores, checkpoint=checkpoint, notify=notify)
 
 
 def read_problem(settings: RunSettings) -> Problem:

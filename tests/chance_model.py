@@ -135,7 +135,7 @@ class Model:
         self.max_model_len = context
         self.steps = 0
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [*map(ord, text)]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

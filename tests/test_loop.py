@@ -73,7 +73,7 @@ class TableModel:
         self._committed = committed
         self._fans: list[TableFan] = []
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [hash(word) for word in text.split()]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

@@ -39,7 +39,7 @@ class Letters:
     max_model_len = 4096
     block_size = 16
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [*map(ord, text)]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

@@ -31,7 +31,7 @@ class Words:
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         self.encoded[text] += 1
         words = self._TOKEN.findall(text)
         assert "".join(words) == text

@@ -225,11 +225,11 @@ class AdvisedOperator(ChatOperator):
         )
         writing = 2 * self._most_idea + answer + self.base.answer_tokens(proposal)
         writing += sum(map(self._tokens_of, self._task_of_implementer("", "", "")))
-        closing = self._tokens_of(self._frame.closing)
+        closing = len(self.block(Part.ASK, self._frame.closing, framed=True).token_ids)
         return self.tokenizer.max_model_len - closing - max(asking, writing)
 
     def _tokens_of(self, text: str) -> int:
-        return len(self._tokens(text))
+        return len(self._tokens(text, True))
 
     def _hinted(self, hint: str) -> list[Block]:
         return [self.block(Part.ASK, text) for text, _ in hinted(hint)]

@@ -12,6 +12,7 @@ import engine
 from engine.checking.finding import Finding, doubtful, good, wrong
 from engine.core import UserError
 from engine.evaluation.descriptors import LEAST, WANTED, allowed_descriptors
+from engine.inference import is_cpu_build
 from engine.memory import CGROUP, available_bytes, total_bytes
 from engine.paths import expanded
 from engine.settings import RunSettings
@@ -39,7 +40,13 @@ def machine() -> Iterator[Finding]:
         yield good("cores", cores)
     yield good("memory", f"{available_bytes() / _GIB:.1f} GiB free of {total_bytes() / _GIB:.1f}")
     gpus = [*Path("/proc/driver/nvidia/gpus").glob("*/information")]
-    yield good("gpu", f"{len(gpus)} of NVIDIA's" if gpus else "none: the model runs on the CPU")
+    if gpus:
+        yield good("gpu", f"{len(gpus)} of NVIDIA's")
+    elif is_cpu_build():
+        yield good("gpu", "none: the model runs on the CPU")
+    else:
+        remedy = "see nvidia-smi, and give a container the GPU; or install brood[cpu]"
+        yield doubtful("gpu", "none, and vLLM is built for CUDA", where="", remedy=remedy)
 
 
 def limits() -> Iterator[Finding]:

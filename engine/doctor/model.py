@@ -157,11 +157,12 @@ def cache(settings: RunSettings) -> Iterator[Finding]:
     yield disk(
         "KV", Path(of.folder), remedy="lower cache.disk_gb or set cache.folder", wanted=wanted
     )
-    yield disk(
-        *("shared memory", _SHARED_MEMORY),
-        remedy="lower cache.memory_gb, or give the container more (--shm-size)",
-        wanted=int(of.memory_gb * _GIB),
-    )
+    if is_cpu_build():  # beside a GPU it is pinned memory of the server's own
+        yield disk(
+            *("shared memory", _SHARED_MEMORY),
+            remedy="lower cache.memory_gb, or give the container more (--shm-size)",
+            wanted=int(of.memory_gb * _GIB),
+        )
     where = f", and {of.remote}" if of.remote else ""
     yield good("cache", f"LMCache {version}: {of.memory_gb} GiB, {of.disk_gb} GiB on disk{where}")
 

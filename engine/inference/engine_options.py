@@ -192,7 +192,13 @@ def most_at_once(settings: ModelSettings) -> int:
 def _gpu_memory() -> int:
     from vllm.platforms import current_platform
 
-    return int(current_platform.get_device_total_memory())
+    try:
+        return int(current_platform.get_device_total_memory())
+    except NotImplementedError as error:  # of the platform that vLLM takes where it finds none
+        raise UserError(
+            "vLLM is built for CUDA and sees no GPU; `nvidia-smi` says whether the driver does, "
+            "and a container has to be given one"
+        ) from error
 
 
 def chunk_tokens(*, settings: ModelSettings, folder: str | Path) -> int:

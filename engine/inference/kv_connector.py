@@ -305,5 +305,8 @@ def _namespace(weights: str, config: Any) -> str:
         str(model.quantization),
         str(config.device_config.device_type),
         cache.block_size,
+        # What else model.engine can change of a model: no weights at all, or another config.json.
+        str(config.load_config.load_format),
+        repr(sorted(model.hf_overrides.items())) if isinstance(model.hf_overrides, dict) else "",
     )
     return f"{weights}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"

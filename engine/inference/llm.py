@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +121,18 @@ class LanguageModel:
         _forget_engine()
         self._start()
 
-    def encode(self, text: str) -> list[int]:
-        """Return the token ids of ``text``, with no token added."""
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
+        """See `engine.prompts.Tokenizer`."""
+        ids = self._tokenizer.encode(text, add_special_tokens=False)
+        if plain and not self._marks.isdisjoint(ids):
+            ids = self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+        return list(ids)
+
+    @cached_property
+    def _marks(self) -> frozenset[int]:
+        """Tokens that the tokenizer makes of marks of turns, and that stand for no characters."""
+        added = self._tokenizer.added_tokens_decoder
+        return frozenset(number for number, token in added.items() if token.special)
 
     def chat_frame(self, *, system: str) -> ChatFrame:
         """Return what the model's chat template puts round the messages of a conversation.

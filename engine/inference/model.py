@@ -86,8 +86,8 @@ class Model(Protocol):
     block_size: int
     """Tokens of a block of the prefix cache, in steps of which prompts are found."""
 
-    def encode(self, text: str) -> list[int]:
-        """Return the token ids of ``text``."""
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
+        """Return the token ids of ``text``; see `engine.prompts.Tokenizer`."""
 
     def chat_frame(self, *, system: str) -> ChatFrame:
         """Return what stands round the messages of a conversation.

@@ -82,9 +82,9 @@ class SteadyModel:
         self.max_model_len = model.max_model_len
         self.block_size = model.block_size
 
-    def encode(self, text: str) -> list[int]:
-        """Return the token ids of ``text``."""
-        return self._model.encode(text)
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
+        """See `engine.inference.model.Model`."""
+        return self._model.encode(text, plain=plain)
 
     def chat_frame(self, *, system: str) -> ChatFrame:
         """See `engine.inference.model.Model`."""

@@ -4,7 +4,8 @@ The trainer has a process of its own, because a thread that runs Python holds th
 of the model would wait for it. On a CPU the process runs on the evaluators' cores at a low
 priority: it uses what they leave idle, and a tenth of a core that is never idle, so that learning
 goes on whatever else the machine does. On a GPU it has a context of its own, within
-``learning.memory_gb``.
+``learning.memory_gb``, and on the CPU it is one thread that has to keep the GPU busy: it has the
+model's cores, and its priority is the run's.
 
 ``python -m engine.learning`` is that process. Standard input brings a `Setup` with the checkpoint
 to go on from, and then one `Job` after the other, each as a pickle; standard output takes a `Step`
@@ -68,7 +69,8 @@ class TrainerProcess(SteadyTrainer):
 
     @contextlib.contextmanager
     def _started(self, checkpoint: Path | None) -> Iterator[Ask]:
-        threads = str(len(set(self._cores)))
+        is_on_cpu = self._setup.device == "cpu"
+        threads = str(len(set(self._cores)) if is_on_cpu else 1)  # others would spin
         self._process = process = subprocess.Popen(
             [sys.executable, "-P", "-s", "-m", "engine.learning"],
             stdin=subprocess.PIPE,
@@ -78,7 +80,8 @@ class TrainerProcess(SteadyTrainer):
         )
         try:
             os.sched_setaffinity(process.pid, self._cores)
-            lower_priority(process.pid)
+            if is_on_cpu:
+                lower_priority(process.pid)
             self._may_load.wait()
             _send(process, (self._setup, checkpoint))
             if self._closing.is_set():  # between the start of the process and its being known

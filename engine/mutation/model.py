@@ -93,7 +93,7 @@ class MutationModel:
         self.max_model_len = settings.max_model_len
         self.block_size = settings.max_model_len
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         """Return the characters of ``text``, as numbers."""
         return [*map(ord, text)]
 

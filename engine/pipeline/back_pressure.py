@@ -6,7 +6,9 @@ piles up candidates whose verdicts come too late for the calls that could learn 
 limits depend on the model, the problem and the machine, so both adapt to the load.
 
 **Children**: additive increase, multiplicative decrease, which settles near the largest load that
-does not congest (Chiu and Jain, Computer Networks and ISDN Systems 17, 1989).
+does not congest (Chiu and Jain, Computer Networks and ISDN Systems 17, 1989). A new call's children
+also wait while the first of them computes a prompt that is longer than a step's budget of tokens.
+That takes one look or two and is no congestion, so only what waits for longer counts.
 
 **Candidates**: as many as keep the evaluators busy for the time that `BACKLOG` calls take. A call
 that is asked for now brings its candidates about one call's time later. With fewer candidates the
@@ -38,6 +40,8 @@ FULL = 0.9
 """Share of the KV cache, or of the machine's memory, above which a limit is lowered."""
 DECREASE = 0.75
 """What a limit is multiplied with when there is too much."""
+PATIENCE = 3
+"""Looks in a row at which requests wait before there are too many children."""
 MEMORY = 0.9
 """What is left of a measured number after the next one: about ten of them count."""
 _BETWEEN_LOADS = 0.25  # seconds
@@ -86,6 +90,7 @@ class BackPressure:
         usual = max(FEWEST_CANDIDATES, CANDIDATES_PER_WORKER * workers)
         self._most_candidates = float(settings.candidates or usual)
         self._children = self._most_children
+        self._waited = 0  # looks in a row at which requests waited
         self._bound = self._most_candidates  # what the memory allows
         self._was_busy = False  # whether no evaluator was idle when the load was observed last
         self._busy_seconds = 0.0  # b
@@ -117,15 +122,16 @@ class BackPressure:
     def observe(self, load: Load) -> None:
         """Move the limits by what is under way now; call it in regular intervals.
 
-        The limit on children falls to a share of what is under way while vLLM has requests waiting
-        or its KV cache is full, and rises by one otherwise. While there is no child, what vLLM said
-        last is ignored. The limit on candidates follows what the evaluators get done while all of
-        them are busy. Its bound falls while the machine's memory is full, rises by one for each
-        evaluator otherwise, and is never below two for each evaluator.
+        The limit on children falls to a share of what is under way while vLLM's KV cache is full or
+        requests wait for `PATIENCE` looks, and rises by one otherwise. While there is no child,
+        what vLLM said last is ignored. The limit on candidates follows what the evaluators get done
+        while all of them are busy. Its bound falls while the machine's memory is full, rises by one
+        for each evaluator otherwise, and is never below two for each evaluator.
         """
         if not self._adaptive:
             return
-        if load.children and (load.waiting or load.kv_usage > FULL):
+        self._waited = self._waited + 1 if load.waiting else 0
+        if load.children and (self._waited >= PATIENCE or load.kv_usage > FULL):
             self._children = max(1.0, min(self._children, DECREASE * load.children))
         else:
             self._children = min(self._most_children, self._children + 1)

@@ -55,7 +55,7 @@ class Reader:
         if refusal is None and program is not None:
             if not keeps_fixed(program.text, parent=proposal.parent.program):
                 refusal = Refusal.OUTSIDE
-            elif len(self.tokenizer.encode(program.text)) > self.longest_parent:
+            elif len(self.tokenizer.encode(program.text, plain=True)) > self.longest_parent:
                 refusal = Refusal.LONG
             elif self._is_near_copy(program, island=proposal.island):
                 refusal = Refusal.SIMILAR

@@ -115,7 +115,7 @@ class ChatOperator(Writer):
         if self.dimensions:
             goals += " " + _DIVERSE.format(dimensions=", ".join(self.dimensions))
         statement = f"# Task\n{self.problem.statement}\n\n{goals}\n\n{self.form.fixed}"
-        return self.block(Part.TASK, self._frame.opening + statement)
+        return self.block(Part.TASK, self._frame.opening + statement, framed=True)
 
     def shown(self, program: Candidate | Pending, part: Part) -> Block:
         """See `Writer.shown`."""
@@ -158,9 +158,8 @@ class ChatOperator(Writer):
         asker = OPERATORS.find(turn.operator, given=f"operator {turn.operator}")
         if not (issubclass(asker, ChatOperator) and asker.words):
             return None
-        after = self.block(
-            Part.ASK, f"{self._frame.turn}That program has the score {score_in_words(result)}.\n\n"
-        )
+        told = f"{self._frame.turn}That program has the score {score_in_words(result)}.\n\n"
+        after = self.block(Part.ASK, told, framed=True)
         ids = turn.answer_ids
         if ids[-1:] == after.token_ids[:1]:
             ids = ids[:-1]  # the end of the answer, where the model wrote it
@@ -179,7 +178,7 @@ class ChatOperator(Writer):
 
     def _asked(self, pieces: Sequence[Piece]) -> Sequence[Block]:
         asked = [self.block(Part.ASK, text, shows=shows) for text, shows in pieces]
-        return [*asked, self.block(Part.ASK, self._frame.closing)]
+        return [*asked, self.block(Part.ASK, self._frame.closing, framed=True)]
 
 
 @OPERATORS.register("rewrite")

@@ -210,7 +210,7 @@ class Infill(Writer):
 
     def _next_token(self, ask: Block, *, unchanged: str) -> tuple[int, ...]:
         """Return the token with which the parent itself would go on after the request."""
-        whole, shown = tuple(self.tokenizer.encode(unchanged)), len(ask.token_ids)
+        whole, shown = tuple(self.tokenizer.encode(unchanged, plain=True)), len(ask.token_ids)
         # Where the prompt's last token and the parent's next characters are one token, there is
         # no next token to ban.
         return whole[shown : shown + 1] if whole[:shown] == ask.token_ids else ()

@@ -55,8 +55,13 @@ class Tokenizer(Protocol):
     def block_size(self) -> int:
         """Tokens of a block of the prefix cache."""
 
-    def encode(self, text: str) -> list[int]:
-        """Return the token ids of ``text``, with no token added."""
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
+        """Return the token ids of ``text``, with no token added.
+
+        Args:
+            text: what is encoded.
+            plain: whether marks of turns in it are characters, and not the tokens that end a turn.
+        """
 
     def chat_frame(self, *, system: str) -> ChatFrame:
         """Return what the model's chat template puts round the messages of a conversation."""
@@ -84,12 +89,23 @@ class Operator:
     """Whether it asks in words, for a model that follows instructions."""
 
     @cached_property
-    def _tokens(self) -> Callable[[str], tuple[int, ...]]:
-        return lru_cache(maxsize=_KEPT)(lambda text: tuple(self.tokenizer.encode(text)))
+    def _tokens(self) -> Callable[[str, bool], tuple[int, ...]]:
+        return lru_cache(maxsize=_KEPT)(
+            lambda text, plain: tuple(self.tokenizer.encode(text, plain=plain))
+        )
 
-    def block(self, part: Part, text: str, *, shows: tuple[str, ...] = ()) -> Block:
-        """Return the block that holds ``text``, in which the programs ``shows`` can be read."""
-        return Block(part=part, text=text, token_ids=self._tokens(text), shows=shows)
+    def block(
+        self, part: Part, text: str, *, shows: tuple[str, ...] = (), framed: bool = False
+    ) -> Block:
+        """Return the block that holds a text.
+
+        Args:
+            part: of the prompt.
+            text: what it holds. A program in it may have any characters, marks of turns too.
+            shows: ids of the programs that can be read in it.
+            framed: whether marks of turns in it are meant: it has some of the chat's frame.
+        """
+        return Block(part=part, text=text, token_ids=self._tokens(text, not framed), shows=shows)
 
     @property
     def longest_parent(self) -> int:

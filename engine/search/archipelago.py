@@ -11,7 +11,7 @@ from engine.search.archive import Elites
 from engine.search.island import Island
 from engine.search.mixes import Mix
 from engine.search.parents import ParentOutcome
-from engine.search.roster import best_few
+from engine.search.roster import Roster, best_few
 from engine.search.schedules import Schedule
 from engine.search.widths import IterationOutcome, WidthSettings
 from engine.search.window import Window
@@ -107,9 +107,7 @@ class Archipelago:
 
     def best(self, count: int) -> list[Candidate]:
         """Return the best programs of all islands, the best first."""
-        firsts = (each.candidates.first(count, self._direction) for each in self._islands)
-        every = {each.id: each for few in firsts for each in few}
-        return best_few([*every.values()], count, self._direction)
+        return self._best([each.candidates for each in self._islands], count)
 
     def finish(self, outcome: IterationOutcome) -> ParentOutcome:
         """Take in that an iteration of an island is over; see `Search.finish`."""
@@ -127,14 +125,20 @@ class Archipelago:
         """Return which of the islands that have no call under way may call now."""
         return free if self._schedule is None else self._schedule.allowed(free, islands=len(self))
 
+    def _best(self, rosters: Sequence[Roster], count: int) -> list[Candidate]:
+        firsts = (each.first(count, self._direction) for each in rosters)
+        every = {each.id: each for few in firsts for each in few}
+        return best_few([*every.values()], count, self._direction)
+
     def _migrate(self, own: Island, number: int) -> None:
         for neighbour in self._topology.targets(number):
             for migrant in own.migrants(self._settings.migrants):
                 self.receive(neighbour, migrant)
 
     def _open(self, schedule: Schedule) -> None:
-        """Add an island, at the end of the topology, that begins with the best of all."""
-        founders, number = self.best(FOUNDERS), len(self)
+        """Add an island, at the end of the topology, that begins with the best possible parents."""
+        founders = self._best([each.eligible for each in self._islands], FOUNDERS)
+        number = len(self)
         opened = self._new_island(number)
         self._islands.append(opened)
         self._mixes.append(self._new_mix())

@@ -60,7 +60,8 @@ class Context:
                 key=chance.inspirations,
                 draw=lambda of, key: own.parents.choose(of, u=chance.parent[0], key=key).candidate,
             )
-            return first_that_fit(found, room=room, size=self._size)
+            shown = first_that_fit(found, room=room, size=self._size)
+            return shown[::-1] if layout == "classic" else shown  # it leaves out its first ones
         if layout == "stable":
             return own.window.shown
         others = [each for each in own.candidates if each.id not in but]

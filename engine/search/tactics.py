@@ -90,8 +90,10 @@ class Tactician:
         self._calls += operator in self._shown_by
 
     def take(self, ideas: tuple[str, ...]) -> None:
-        """Take in an answer, which may hold no idea."""
-        self._ideas, self._calls, self._judged = ideas, 0, 0
+        """Take in an answer; if it holds no idea, those that come every so many children stand."""
+        if ideas or self._is_of_stagnation:
+            self._ideas, self._calls = ideas, 0
+        self._judged = 0
         self.tried.extend(ideas)
         if not ideas:
             self._improved.clear()  # or the model would be asked again at once

@@ -23,7 +23,7 @@ class NoTokens:
     max_model_len = 100
     block_size = 16
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return []
 
     def chat_frame(self, *, system: str) -> ChatFrame:

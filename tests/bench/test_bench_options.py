@@ -31,6 +31,7 @@ def bench(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("experiments.page", ["table=/nonexistent"], "table=/nonexistent can't be read as YAML: "),
         ("experiments.pools", ["top=0.5"], "top=0.5 is no whole number, 1 or more"),
         ("fanout", ["foo"], "'foo' is no option; there are: "),
+        ("fill", ["rounds=0.5"], "rounds=0.5 is no whole number, 1 or more"),
         ("operators", ["foo"], "'foo' can't be read; arguments have the form key=value"),
         ("operators", ["operators=foo"], "search.operators.foo is no operator"),
         ("operators", ["seeds=-1"], "seeds=-1 is no whole number, 0 or more"),

@@ -175,7 +175,7 @@ def test_an_engines_figures_are_its_summarys() -> None:
     summary = {
         "candidates": 6,
         "valid": 3,
-        "children": 16,
+        "children": 18,
         "wall_seconds": 12.0,
         "llm_seconds": 9.0,
         "hit_rate": 0.9,
@@ -187,6 +187,7 @@ def test_an_engines_figures_are_its_summarys() -> None:
     figures = rates.engine_figures(summary, steps=steps, seconds=12.0)
     assert figures["candidates_per_hour"] == figures["new_per_hour"] == 1800.0
     assert figures["judged_per_hour"] == 4800.0
+    assert figures["completions"] == figures["judged"]  # the end of the run cut off the others
     assert figures["llm_seconds_per_candidate"] == 1.5
     assert figures["refusals"] == {"unparsed": 10, "budget": 2}
     assert figures["best_at"] == [0.5, 0.6, 0.6, 0.6]
@@ -262,6 +263,8 @@ def test_searches_of_too_few_candidates_are_named() -> None:
         ["problem=none"],
         ["threads=2"],
         ["rounds=0"],
+        ["rounds=0.5"],
+        ["seed=x"],
         ["candidates=few"],
         ["seconds=long"],
     ],
@@ -270,6 +273,14 @@ def test_bad_options_are_refused_before_anything_runs(arguments: list[str], tmp_
     with pytest.raises(UserError, match=arguments[-1].partition("=")[0]):
         peers.main([*arguments, f"out={tmp_path / 'out'}"])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("line", ['{"case": 1', "7", '{"case": {}}'])
+def test_a_damaged_file_of_finished_searches_is_named(line: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text('{"case": {}, "figures": {}}\n' + line)
+    with pytest.raises(UserError, match=f"out={out}: line 2 is no finished search"):
+        peers.main([f"out={out}"])
 
 
 def test_rewrites_alone_have_no_fills_and_the_default_says_that_it_has_them() -> None:

@@ -15,7 +15,8 @@ from safetensors.numpy import save_file
 from engine import config
 from engine.checking.finding import Finding, Level
 from engine.doctor import examined
-from engine.doctor.machine import disk
+from engine.doctor.machine import disk, machine
+from engine.doctor.model import cache
 from engine.inference import is_cpu_build
 from engine.inference.compat import versions
 from engine.memory import available_bytes, total_bytes
@@ -203,3 +204,12 @@ def test_a_disk_with_less_than_is_wanted(tmp_path: Path) -> None:
     findings = found("cache=lmcache", "cache.memory_gb=1000000")["disk"]
     (short,) = (each for each in findings if "shared memory" in each.message)
     assert short.level is Level.WARNING and "cache.memory_gb" in short.remedy
+
+
+def test_a_build_for_cuda_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.doctor.machine.is_cpu_build", lambda: False)
+    monkeypatch.setattr("engine.doctor.model.is_cpu_build", lambda: False)
+    (gpu,) = (each for each in machine() if each.check == "gpu")
+    assert gpu.level is Level.WARNING and "nvidia-smi" in gpu.remedy
+    kept = cache(config.resolve(["cache=lmcache", "cache.memory_gb=1000000"]))
+    assert not any("shared memory" in each.message for each in kept)  # it would be pinned

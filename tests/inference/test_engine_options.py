@@ -23,6 +23,7 @@ from engine.inference.engine_options import (
     DRAFTS,
     OWNED,
     check_engine_options,
+    chunk_tokens,
     engine_args,
     told_what_to_change,
 )
@@ -115,3 +116,15 @@ def test_a_value_that_vllm_refuses_is_said_in_one_line(
         LanguageModel(settings=engine, folder=find_weights(settings), seed=0)
     assert str(refused.value).endswith(f"and see model.engine: {key}")
     assert "\n" not in str(refused.value)
+
+
+def test_a_build_for_cuda_that_sees_no_gpu_says_so(
+    monkeypatch: pytest.MonkeyPatch, settings: ModelSettings
+) -> None:
+    """What vLLM takes for a platform then has no memory, and raises an error without a word."""
+    from vllm.platforms.interface import UnspecifiedPlatform
+
+    monkeypatch.setattr("vllm.platforms._current_platform", UnspecifiedPlatform())
+    monkeypatch.setattr("engine.inference.engine_options.is_cpu_build", lambda: False)
+    with pytest.raises(UserError, match=r"built for CUDA and sees no GPU; .*nvidia-smi"):
+        chunk_tokens(settings=settings, folder=find_weights(settings))

@@ -164,6 +164,8 @@ def test_a_format_is_never_given_the_chunks_of_another(tmp_path: Path) -> None:
         ("cache_config", "cache_dtype", "fp8"),
         ("cache_config", "block_size", 64),
         ("device_config", "device_type", "cuda"),
+        ("load_config", "load_format", "dummy"),
+        ("model_config", "hf_overrides", {"rope_theta": 1e6}),
     ],
 )
 def test_what_changes_the_bytes_of_a_chunk_changes_its_key(
@@ -173,7 +175,8 @@ def test_what_changes_the_bytes_of_a_chunk_changes_its_key(
 
     def parts() -> SimpleNamespace:
         return SimpleNamespace(
-            model_config=SimpleNamespace(dtype=torch.bfloat16, quantization=None),
+            model_config=SimpleNamespace(dtype=torch.bfloat16, quantization=None, hf_overrides={}),
+            load_config=SimpleNamespace(load_format="auto"),
             cache_config=SimpleNamespace(cache_dtype="auto", block_size=32),
             device_config=SimpleNamespace(device_type="cpu"),
         )

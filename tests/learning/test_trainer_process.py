@@ -31,7 +31,13 @@ class Bench:
     """A trainer's process, and jobs for it."""
 
     def __init__(
-        self, *, setup: Setup, folder: Path, group: Group, checkpoint: Path | None
+        self,
+        *,
+        setup: Setup,
+        folder: Path,
+        group: Group,
+        checkpoint: Path | None,
+        loads: bool = True,
     ) -> None:
         self.bell = threading.Event()
         self.folder = folder
@@ -43,7 +49,8 @@ class Bench:
             checkpoint=checkpoint,
             notify=self.bell.set,
         )
-        self.process.load()
+        if loads:
+            self.process.load()
         self.steps = Steps(
             settings=setup.settings,
             folder=folder,
@@ -108,7 +115,7 @@ def bench(
     made: list[Bench] = []
     group = group_of("x = ", {"good": 1.0, "bad": 0.0})
 
-    def make(*, checkpoint: Path | None = None, **changes: object) -> Bench:
+    def make(*, checkpoint: Path | None = None, loads: bool = True, **changes: object) -> Bench:
         settings = learning(learning_rate=1e-3)
         setup = Setup(weights=tiny, settings=settings, seed=0, device="cpu", dtype="float32")
         one = Bench(
@@ -116,6 +123,7 @@ def bench(
             folder=tmp_path,
             group=group,
             checkpoint=checkpoint,
+            loads=loads,
         )
         made.append(one)
         return one
@@ -156,6 +164,15 @@ def test_a_process_of_a_run_that_was_started_with_nice_keeps_its_niceness() -> N
     finally:
         process.kill()
         process.wait()
+
+
+def test_beside_a_gpu_it_has_the_priority_of_the_run(bench: Callable[..., Bench]) -> None:
+    """It waits for its setup, since there is no GPU to load the model on."""
+    one = bench(device="cuda", loads=False)
+    cores = set(sorted(os.sched_getaffinity(0))[:1])
+    wait_until(lambda: os.sched_getaffinity(one.pid) == cores)
+    time.sleep(0.2)  # for what follows that
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) == os.getpriority(os.PRIO_PROCESS, 0)
 
 
 @pytest.mark.slow

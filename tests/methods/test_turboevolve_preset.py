@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine import config
 from engine.search.inspirations.archive import ArchiveSettings
 from engine.search.parents.hybrid import HybridSettings
@@ -26,6 +28,13 @@ def test_its_parts_are_the_papers() -> None:
     assert search.temperature_min == search.temperature_max == 0.7
     assert settings.prompts.history_tokens > 0  # or nothing of it would be shown
     assert settings.model.max_num_seqs == 256  # the model's own are kept
+
+
+@pytest.mark.parametrize("model", ["qwen3_coder_30b", "mutation"])
+def test_each_call_has_the_k_that_follows_from_all_verdicts_before_it(model: str) -> None:
+    """A guess would have the K from before its siblings' verdicts; mutations guess by default."""
+    settings = config.resolve(["method=turboevolve", f"model={model}"])
+    assert not settings.pipeline.speculate
 
 
 def test_a_problem_without_a_pool_begins_with_its_program() -> None:

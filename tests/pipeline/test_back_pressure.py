@@ -74,25 +74,30 @@ def test_children_follow_what_waits_at_the_model() -> None:
     seen = []
     for each in (
         load(children=32),  # all run
-        load(children=32, waiting=1),  # 0.75 * 32 = 24
-        load(children=24, kv_usage=0.95),  # 0.75 * 24 = 18
+        load(children=32, waiting=7),  # so long as one of them computes their prompt
+        load(children=32, waiting=7),
+        load(children=32),
+        load(children=32, waiting=1),
+        load(children=32, waiting=1),
+        load(children=32, waiting=1),  # the third time in a row: 0.75 * 32 = 24
+        load(children=24, waiting=1, kv_usage=0.95),  # 0.75 * 24 = 18
         load(children=18, kv_usage=0.9),  # not above: 19
         load(children=18),  # 20
-        load(children=40, waiting=3),  # 0.75 * 40 = 30 would be more than there is
-        load(children=10, waiting=3),  # 7.5
+        load(children=40, kv_usage=0.95),  # 0.75 * 40 = 30 would be more than there is
+        load(children=10, kv_usage=0.95),  # 7.5
         load(children=7),  # 8.5
-        load(children=1, waiting=1),  # no less than 1
+        load(children=1, kv_usage=0.95),  # no less than 1
         load(),
         load(waiting=1, kv_usage=0.95),  # of a step that is over: nothing is there
     ):
         limit.observe(each)
         seen.append(limit.children)
-    assert seen == [32, 24, 18, 19, 20, 20, 7, 8, 1, 2, 3]
+    assert seen == [32, 32, 32, 32, 32, 32, 24, 18, 19, 20, 20, 7, 8, 1, 2, 3]
 
 
 def test_children_climb_back_to_the_bound_and_no_further() -> None:
     limit = limits(children=5)
-    limit.observe(load(children=4, waiting=1))
+    limit.observe(load(children=4, kv_usage=0.95))
     seen = []
     for _ in range(5):
         limit.observe(load())
@@ -151,7 +156,7 @@ def test_a_small_number_of_candidates_is_kept_below_two_for_each_worker() -> Non
 
 def test_what_is_scarce_at_one_end_moves_the_other_end_not() -> None:
     limit = limits(children=20, candidates=20)
-    limit.observe(load(children=8, waiting=5))
+    limit.observe(load(children=8, kv_usage=0.95))
     assert (limit.children, limit.candidates) == (6, 20)
     limit.observe(load(memory_usage=0.95))
     assert (limit.children, limit.candidates) == (7, 15)

@@ -51,7 +51,7 @@ class Model:
         self._fans: list[TableFan] = []
         self.asked: list[Sampling] = []
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [*map(ord, text)]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

@@ -50,7 +50,7 @@ class Echo:
 class Characters:
     """A tokenizer of characters."""
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [*map(ord, text)]
 
 

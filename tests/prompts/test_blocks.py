@@ -54,7 +54,7 @@ def test_a_block_can_not_be_changed_by_the_tokenizer(problem: Problem) -> None:
     shared = [1, 2, 3]
 
     class Sharing(Words):
-        def encode(self, text: str) -> list[int]:
+        def encode(self, text: str, *, plain: bool = False) -> list[int]:
             return shared
 
     block = asking(problem, Sharing()).block(Part.TASK, "a")

@@ -38,7 +38,7 @@ class Words:
         self.block_size = 16
         self._numbers: dict[str, int] = {}
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [self._numbers.setdefault(word, len(self._numbers)) for word in text.split()]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

@@ -36,7 +36,7 @@ class Characters:
     max_model_len = 100_000
     block_size = 16
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [*map(ord, text)]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

@@ -26,6 +26,7 @@ from engine.core import (
     Refusal,
 )
 from engine.search.choice import Choice
+from engine.search.inspirations import INSPIRATIONS
 from engine.search.parents.hybrid import HybridSettings
 from engine.search.search import Search
 from engine.search.widths import WIDTHS, IterationOutcome, WidthSettings
@@ -269,6 +270,22 @@ def test_the_history_is_the_best_others_worst_first(
 def test_the_history_is_as_long_as_the_settings_say(shown: int, expected: int) -> None:
     search = search_with(SCORES, prompts=replace(CLASSIC, history_tokens=shown))
     assert {len(each.history) for each in asked(search)} == {expected}
+
+
+@pytest.mark.parametrize(("layout", "expected"), [("stable", 1), ("classic", -1)])
+def test_inspirations_are_laid_out_so_that_the_least_important_is_left_out_first(
+    layout: str, expected: int
+) -> None:
+    """The layout ``stable`` leaves out the end of a history, ``classic`` its start."""
+    best = INSPIRATIONS.read({"policy": "archive", "best": 3, "others": 0})
+    search = search_with(
+        SCORES,
+        settings=replace(SETTINGS, inspirations=best),
+        prompts=replace(CLASSIC, layout=layout, history_tokens=9),
+    )
+    for proposal in asked(search):
+        others = [name for name in ("c4", "c6", "c1", INITIAL) if name != proposal.parent.id]
+        assert [each.id for each in proposal.history][::expected] == others[:3]
 
 
 # The window and the lineage.

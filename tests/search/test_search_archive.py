@@ -27,12 +27,14 @@ SETTINGS = config.resolve(
 FEATURES = (Feature(name="lag", low=0, high=4, bins=4),)
 
 
-def new_search(*, features: Sequence[Feature] | None = FEATURES, every: int = 0) -> Search:
+def new_search(
+    *, features: Sequence[Feature] | None = FEATURES, every: int = 0, schedule: Any = None
+) -> Search:
     """Return a search that was told of the initial program, with the score 0.5 in cell 0."""
     search = Search(
         settings=SETTINGS.search,
         width=SETTINGS.width,
-        islands=replace(SETTINGS.islands, migrate_every=every),
+        islands=replace(SETTINGS.islands, migrate_every=every, schedule=schedule),
         prompts=SETTINGS.prompts,
         direction=Direction.MAXIMISE,
         seed=3,
@@ -179,6 +181,17 @@ def test_nothing_can_be_asked_for_where_no_program_has_a_cell() -> None:
     search = new_search(features=(Feature(name="speed", low=0, high=1, bins=2),))
     with pytest.raises(ValueError, match="nothing to start from"):
         search.ask(0, island=0)
+
+
+def test_an_island_that_is_opened_begins_with_programs_that_may_be_parents() -> None:
+    """The best programs of all lack the feature, so they are in no archive."""
+    search = new_search(schedule={"policy": "adaevolve", "below": 0.5, "every": 3, "most": 3})
+    grow(search, "0.0", 0.4, lag=2.5)
+    for place in range(1, 7):
+        grow(search, f"0.{place}", 1.0 - 0.05 * place)
+    finish(search, 0)
+    assert search.islands == 3
+    assert parents(search, 2) == {INITIAL, "0.0"}
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -93,3 +93,7 @@ def test_periodic_ideas_take_turns_until_the_next_ones_come() -> None:
     assert (seen, made.is_due) == (["a", "b", "a"], True)
     made.take(("c",))
     assert made.idea_for("rewrite") == "c"
+    for _ in range(3):
+        made.judge(None)
+    made.take(())  # no list in the answer
+    assert made.idea_for("rewrite") == "c" and not made.is_due

@@ -51,7 +51,7 @@ class Model:
         self._is_held = is_held  # whether a call, by its number, is not answered yet
         self.calls = 0
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, plain: bool = False) -> list[int]:
         return [*map(ord, text)]
 
     def chat_frame(self, *, system: str) -> ChatFrame:

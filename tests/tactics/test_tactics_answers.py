@@ -13,6 +13,7 @@ from inline import Inline
 from words import STABLE, Words
 
 from engine import config
+from engine.beginning import _tactician
 from engine.core import (
     Candidate,
     ChatFrame,
@@ -166,6 +167,16 @@ def test_a_call_is_shown_an_idea_as_a_quotation(problem: Problem, name: str) -> 
 def test_tactics_needs_an_operator_that_asks_in_words(arguments: list[str]) -> None:
     with pytest.raises(UserError, match=r"tactics\.when is 'periodic'; it must be none with"):
         config.resolve([*arguments, "tactics.when=periodic"])
+
+
+def test_a_repair_is_shown_no_idea() -> None:
+    """It is asked to keep what the failed attempt tried, and its parent is that attempt's."""
+    settings = config.resolve(["method=adaevolve", "search.operators.repair=0.5"])
+    tactician = _tactician(settings, direction=Direction.MAXIMISE)
+    assert tactician is not None
+    tactician.take(("sort first",))
+    assert tactician.idea_for("diff") == "sort first"
+    assert tactician.idea_for("repair") == "" and not tactician.changes_the_best("repair")
 
 
 def test_guesses_and_tactics_do_not_go_together() -> None:
