@@ -32,7 +32,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.options import model_arguments, number, read_options, run_as_command, whole_numbers
+from bench.options import model_arguments, read_options, run_as_command, whole_number, whole_numbers
 from engine import config
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
 
@@ -120,8 +120,8 @@ def swaps(model: LanguageModel, prompt: Sequence[int], folders: Sequence[Path]) 
 def main(arguments: Sequence[str]) -> None:
     """Answer the question."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    rounds, tokens = int(number(options, "rounds")), int(number(options, "tokens"))
-    count, widths = int(number(options, "swaps")), whole_numbers(options, "k")
+    rounds, tokens = whole_number(options, "rounds"), whole_number(options, "tokens")
+    count, widths = whole_number(options, "swaps"), whole_numbers(options, "k")
     settings = {
         kind: config.resolve([*model_arguments(options), *WHOLE, *learning])
         for kind, learning in {
@@ -144,8 +144,8 @@ def main(arguments: Sequence[str]) -> None:
                     random_adapter(weights, folder, kind=kind, seed=seed)
                 model.adopt(1, folders[0])
                 times[kind] = swaps(model, model.encode("Once upon a time"), folders[1:])
-        text = "".join(f"{word} " for word in range(int(number(options, "prefix"))))
-        prompt = models["none"].encode(text)[: int(number(options, "prefix"))]
+        text = "".join(f"{word} " for word in range(whole_number(options, "prefix")))
+        prompt = models["none"].encode(text)[: whole_number(options, "prefix")]
         modes = {
             "none": (models["none"], 0),
             "logprobs": (models["last_block"], 0),

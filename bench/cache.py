@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.options import model_arguments, number, read_options, run_as_command, whole_numbers
+from bench.options import model_arguments, read_options, run_as_command, whole_number, whole_numbers
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem
@@ -149,8 +149,8 @@ def measure(
     problem: Problem, base: RunSettings, model: LanguageModel, options: dict[str, str]
 ) -> dict[str, Any]:
     """Return all cells of one problem."""
-    kept, growth = int(number(options, "kept")), int(number(options, "growth"))
-    iterations, warmup = int(number(options, "iterations")), int(number(options, "warmup"))
+    kept, growth = whole_number(options, "kept"), whole_number(options, "growth")
+    iterations, warmup = whole_number(options, "iterations"), whole_number(options, "warmup")
     layouts = options["layouts"].split(",")
     ks = whole_numbers(options, "k")
     cells: dict[str, dict[str, Any]] = {layout: {} for layout in layouts}

@@ -54,7 +54,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import spread
-from bench.options import number, read_options, run_as_command
+from bench.options import number, read_options, run_as_command, whole_number
 from engine.core import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -199,7 +199,7 @@ def main(arguments: list[str]) -> None:
     cases = [("mutation", TOKENS_PER_SECOND)] if "mutation" in models else []
     cases += [("stand-in", rate) for rate in rates] if "stand-in" in models else []
     made: dict[tuple[str, float], list[dict[str, Figures]]] = {case: [] for case in cases}
-    for turn, (model, rate) in itertools.product(range(int(number(options, "rounds"))), cases):
+    for turn, (model, rate) in itertools.product(range(whole_number(options, "rounds")), cases):
         order = list(sides.items())[:: -1 if turn % 2 else 1]
         made[model, rate].append({})
         for side, checkout in order:

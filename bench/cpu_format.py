@@ -33,7 +33,7 @@ from bench.cpu_format_side import OLD_CPU
 from bench.figures import spread
 from bench.int8 import int8_folder
 from bench.lines import HelperProcess
-from bench.options import number, read_options, run_as_command
+from bench.options import read_options, run_as_command, whole_number
 from engine import config
 from engine.core import UserError
 from engine.inference import find_weights
@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"cpu={options['cpu']}: there are {', '.join(CPUS)}")
     environment = CPUS[options["cpu"]]
     result: dict[str, Any] = {"options": options}
-    rounds, steps = int(number(options, "rounds")), int(number(options, "steps"))
+    rounds, steps = whole_number(options, "rounds"), whole_number(options, "steps")
     result |= decode(
         options["arms"].split(","), environment=environment, rounds=rounds, steps=steps
     )

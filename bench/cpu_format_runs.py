@@ -29,7 +29,7 @@ from typing import Any
 from bench.cpu_format import CPUS, ROOT, ratios
 from bench.figures import spread
 from bench.int8 import int8_folder
-from bench.options import number, read_options, run_as_command
+from bench.options import number, read_options, run_as_command, whole_number
 from engine import config
 from engine.core import UserError
 from engine.inference import find_weights
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> None:
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     if options["cpu"] not in CPUS:
         raise UserError(f"cpu={options['cpu']}: there are {', '.join(CPUS)}")
-    rounds, seconds = int(number(options, "rounds")), number(options, "seconds")
+    rounds, seconds = whole_number(options, "rounds"), number(options, "seconds")
     arms = options["arms"].split(",") + ([BASELINE] if options["baseline"] else [])
     rates: dict[str, list[float]] = {arm: [] for arm in arms}
     folders: dict[str, list[Path]] = {arm: [] for arm in arms}

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from engine import config
 from engine.core import (
     INITIAL,
@@ -225,7 +225,7 @@ def main(arguments: list[str]) -> None:
     names, switches = options["operators"].split(","), options["switches"].split(",")
     if not {"off"} <= set(switches) <= set(SWITCHES):
         raise UserError(f"switches={options['switches']} has to name off, and others of {SWITCHES}")
-    rounds, k = int(number(options, "rounds")), int(number(options, "k"))
+    rounds, k = whole_number(options, "rounds"), whole_number(options, "k")
     settings = config.resolve([*model_arguments(options), f"search.k={k}"])
     prepare(threads=settings.model.threads, kv_cache_gb=settings.model.kv_cache_gb)
     problem = chosen_problem({"problem": options["problem"]})
@@ -234,11 +234,11 @@ def main(arguments: list[str]) -> None:
         names,
         problem=problem,
         tokenizer=model,
-        max_tokens=int(number(options, "max_tokens")),
+        max_tokens=whole_number(options, "max_tokens"),
         prompts=settings.prompts,
     )
     parents = make_parents(
-        model, operators, problem, settings, variants=int(number(options, "variants"))
+        model, operators, problem, settings, variants=whole_number(options, "variants")
     )
     sums = {name: dict.fromkeys(switches, Measured()) for name in names}
     for name in names:

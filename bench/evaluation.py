@@ -56,7 +56,7 @@ from typing import Any
 from bench import bare, peer
 from bench.figures import milliseconds, percentile, spread
 from bench.lines import HelperProcess
-from bench.options import number, read_options, run_as_command
+from bench.options import number, read_options, run_as_command, whole_number
 from engine.core import Evaluation, Problem, UserError
 from engine.evaluation import EvaluatorPool, open_pool
 from engine.problem import load_problem, shipped
@@ -298,7 +298,7 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"no problem {unknown[0]!r}; there are: {', '.join(folders)}")
     if options["openevolve"] not in ("true", "false"):
         raise UserError(f"openevolve={options['openevolve']} must be true or false")
-    seconds, rounds = number(options, "seconds"), max(1, int(number(options, "rounds")))
+    seconds, rounds = number(options, "seconds"), whole_number(options, "rounds")
     result: dict[str, Any] = {"cores": CORES, "problems": {}}
     for name in names:
         problem = load_problem(folders[name])

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from bench.figures import spread
-from bench.options import number, read_options, run_as_command
+from bench.options import number, read_options, run_as_command, whole_number
 from kernels import (
     circle_packing,
     circle_packing_reference,
@@ -186,7 +186,7 @@ def measured(ways: Mapping[str, Score], *, seconds: float, rounds: int) -> dict[
 def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    seconds, rounds = number(options, "seconds"), int(number(options, "rounds"))
+    seconds, rounds = number(options, "seconds"), whole_number(options, "rounds")
     sys.setswitchinterval(SWITCH_SECONDS)
     cores = len(os.sched_getaffinity(0))
     figures: dict[str, Any] = {"cores": cores, "options": options, "answers": {}}

@@ -34,7 +34,7 @@ from typing import Any
 
 from bench.fanout import ends_of_answer
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from engine import Engine, config, fanout
 from engine.core import Generation
 from engine.inference import Sampling, find_weights
@@ -152,7 +152,7 @@ def figures(question: Question, *, rounds: int, engine: Engine) -> dict[str, Any
 def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    rounds, k = int(number(options, "rounds")), int(number(options, "k"))
+    rounds, k = whole_number(options, "rounds"), whole_number(options, "k")
     settings = config.resolve(model_arguments(options)).model
     result: dict[str, Any] = {"rounds": rounds, "k": k, "model": options["model"], "examples": {}}
     weights = find_weights(settings)

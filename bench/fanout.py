@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options, run_as_command, whole_numbers
+from bench.options import model_arguments, read_options, run_as_command, whole_number, whole_numbers
 from engine import config
 from engine.core import UserError
 from engine.inference import LanguageModel, Sampling, find_weights, prepare
@@ -70,10 +70,10 @@ def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     ks = whole_numbers(options, "k")
-    rounds, length = int(number(options, "rounds")), int(number(options, "prompt"))
+    rounds, length = whole_number(options, "rounds"), whole_number(options, "prompt")
     if length <= SYSTEM_TOKENS + PARENT_TOKENS:
         raise UserError(f"prompt={length} leaves no room for other programs")
-    lengths = {name: int(number(options, name)) for name in ("short", "long")}
+    lengths = {name: whole_number(options, name) for name in ("short", "long")}
     settings = config.resolve([*model_arguments(options), "model.max_model_len=8192"]).model
     prepare(threads=settings.threads, kv_cache_gb=settings.kv_cache_gb)
     weights = find_weights(settings)

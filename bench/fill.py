@@ -27,7 +27,7 @@ from concurrent.futures import Future
 from itertools import count, cycle
 
 from bench.figures import milliseconds, spread
-from bench.options import number, read_options, run_as_command
+from bench.options import read_options, run_as_command, whole_number
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool, evaluator_cores
 from engine.mutation import mutated
@@ -43,7 +43,7 @@ _AHEAD = 16  # mutations that wait, for each evaluator
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    rounds, calls = int(number(options, "rounds")), int(number(options, "calls"))
+    rounds, calls = whole_number(options, "rounds"), whole_number(options, "calls")
     found = {}
     for name in options["problems"].split(","):
         problem = chosen_problem({"problem": name})

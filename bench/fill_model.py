@@ -24,7 +24,7 @@ from itertools import count, cycle
 from pathlib import Path
 
 from bench.figures import milliseconds, spread
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from engine import config
 from engine.core import Problem
 from engine.evaluation import EvaluatorPool
@@ -41,8 +41,8 @@ _AHEAD = 16  # mutations that wait, for each evaluator
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    rounds, calls = int(number(options, "rounds")), int(number(options, "calls"))
-    cores = sorted(os.sched_getaffinity(0))[: int(number(options, "cores"))]
+    rounds, calls = whole_number(options, "rounds"), whole_number(options, "calls")
+    cores = sorted(os.sched_getaffinity(0))[: whole_number(options, "cores")]
     settings = config.resolve([*model_arguments(options), "model.top_p=null"]).model
     weights = find_weights(settings)
     os.sched_setaffinity(0, cores)

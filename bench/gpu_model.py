@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.fanout import ends_of_answer, seconds_per_child
 from bench.floor import read_rate, step_bytes
-from bench.options import number
+from bench.options import number, whole_number
 from bench.runs import temporary_run
 from bench.throughput import NotingModel, bare_llm, bare_rate, engine_rate
 from engine.core import Problem
@@ -93,7 +93,7 @@ class Bench:
 
     def numbers(self, key: str) -> list[int]:
         """Return an option of whole numbers."""
-        return [int(number({key: each}, key)) for each in self.options[key].split(",")]
+        return [whole_number({key: each}, key) for each in self.options[key].split(",")]
 
     def prefixes(self) -> list[int]:
         """Return the lengths of prompts, no longer than the model takes."""
@@ -192,7 +192,7 @@ def bare(bench: Bench) -> Figures:
         model=replace(own, max_tokens=min(BARE_TOKENS, own.max_tokens)),
         islands=replace(bench.settings.islands, count=1),
     )
-    problem, calls = bench.problem, int(number(bench.options, "calls"))
+    problem, calls = bench.problem, whole_number(bench.options, "calls")
     _, ours = (  # the first one warms what is lazy
         engine_rate(settings=settings, problem=problem, model=model, pool=pool, calls=each)
         for each in (1, calls)

@@ -31,7 +31,7 @@ from typing import Any
 from bench.cache import configured
 from bench.figures import paired
 from bench.finished import add_finished, read_finished, shared_options
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Direction, Problem
@@ -60,8 +60,8 @@ def settings_of(layout: str, base: RunSettings, options: dict[str, str]) -> RunS
         base,
         layout="stable" if alone else layout,
         k=base.search.k,
-        kept=0 if alone else int(number(options, "kept")),
-        growth=int(number(options, "growth")),
+        kept=0 if alone else whole_number(options, "kept"),
+        growth=whole_number(options, "growth"),
     )
     return replace(
         settings,
@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
     seeds = [int(seed) for seed in options["seeds"].split(",")]
-    candidates = int(number(options, "candidates"))
+    candidates = whole_number(options, "candidates")
     base = config.resolve(
         [
             *model_arguments(options),

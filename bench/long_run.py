@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import spread
-from bench.options import number, read_options, run_as_command
+from bench.options import read_options, run_as_command, whole_number
 from engine.core import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -191,7 +191,7 @@ def _moment(before: Sample, after: Sample) -> dict[str, float]:
 def main(arguments: list[str]) -> int:
     """Measure, print, and return the exit code."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    candidates, warmup = int(number(options, "candidates")), int(number(options, "warmup"))
+    candidates, warmup = whole_number(options, "candidates"), whole_number(options, "warmup")
     runs = ROOT / "runs"  # on the disk, which the folder for temporary files may not be
     runs.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=runs) as temporary:
@@ -200,7 +200,7 @@ def main(arguments: list[str]) -> int:
         figures = figures_of(made["samples"], warmup=warmup) | {"pauses": made["pauses"]}
         sys.stdout.write(f"run: {json.dumps(figures)}\n")
         sys.stdout.flush()
-        starts = [session(folder / "run") for _ in range(int(number(options, "resumes")))]
+        starts = [session(folder / "run") for _ in range(whole_number(options, "resumes"))]
     resident = statistics.median(each["resident"] for each in starts)
     result = {
         **options,

@@ -70,7 +70,7 @@ from typing import Any
 from bench import peer
 from bench.guard import Guarded
 from bench.judge import Judge
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, number, read_options, run_as_command, whole_number
 from bench.rates import engine_figures, peer_figures, summed_up, table
 from bench.serving import MODEL, THREADS, serve
 from engine import config
@@ -241,6 +241,24 @@ def _works(options: Mapping[str, str]) -> dict[str, str]:
     return {"rewrite": "whole rewrites", "default": f"default, {names}{fills}"}
 
 
+def _finished(out: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the cases that are in a file, and their figures; none where there is no file.
+
+    Raises:
+        UserError: a line is none that this benchmark wrote.
+    """
+    lines = out.read_text().splitlines() if out.exists() else []
+    found = []
+    for number_of_line, line in enumerate(lines, start=1):
+        try:
+            each = json.loads(line)
+            found.append((each["case"], each["figures"]))
+        except (ValueError, KeyError, TypeError) as error:
+            said = f"line {number_of_line} is no finished search of this benchmark"
+            raise UserError(f"out={out}: {said}; remove it") from error
+    return found
+
+
 def _run(case: Case) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="brood-peers-") as scratch:
         run = run_peer if case.side in peer.PEERS else run_engine
@@ -257,20 +275,20 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"threads={options['threads']} must be one of {', '.join(THREADS)}")
     common: dict[str, Any] = {
         **{key: options[key] for key in ("problem", "model", "threads")},
-        **{key: int(number(options, key)) for key in ("max_model_len", "workers")},
+        **{key: whole_number(options, key) for key in ("max_model_len", "workers")},
         "seconds": number(options, "seconds"),
     }
-    least = int(number(options, "candidates"))
+    least, seed = whole_number(options, "candidates"), whole_number(options, "seed", least=0)
+    turns = whole_number(options, "rounds")
     out = Path(options["out"])
+    finished = _finished(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    lines = out.read_text().splitlines() if out.exists() else []
-    finished = [(each["case"], each["figures"]) for each in map(json.loads, lines)]
     rounds: list[dict[str, dict[str, Any]]] = []
-    for turn in range(int(number(options, "rounds"))):
+    for turn in range(turns):
         seen: dict[str, dict[str, Any]] = {}
         for side in sides if turn % 2 == 0 else reversed(sides):
             settings = " ".join([*ENGINE.get(side, []), *options["settings"].split()])
-            case = Case(side=side, seed=int(options["seed"]) + turn, settings=settings, **common)
+            case = Case(side=side, seed=seed + turn, settings=settings, **common)
             known = [figures for each, figures in finished if each == asdict(case)]
             seen[side] = known[-1] if known else _run(case)
             if not known:

@@ -51,7 +51,7 @@ from numba import njit
 
 from bench.figures import paired, spread
 from bench.finished import add_finished, read_finished, shared_options
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from bench.runs import TemporaryRun, temporary_run
 from engine import config
 from engine.core import Direction, Problem, UserError
@@ -238,7 +238,7 @@ def main(arguments: list[str]) -> None:
     unknown = sorted(set(cases) - set(COSTS))
     if unknown:
         raise UserError(f"cases={unknown[0]} is none of {', '.join(COSTS)}")
-    candidates = int(number(options, "candidates"))
+    candidates = whole_number(options, "candidates")
     base = config.resolve(
         [*model_arguments(options), f"budget.candidates={candidates}", "budget.seconds=null"]
     )

@@ -38,7 +38,7 @@ from typing import Any
 from bench import bare
 from bench.hostile import HONEST, HOSTILE
 from bench.machine import Resources, leaks, look, strays
-from bench.options import number, read_options, run_as_command
+from bench.options import number, read_options, run_as_command, whole_number
 from engine.core import Evaluation, Failure
 from engine.evaluation import EvaluatorPool, open_pool
 from engine.problem import load_problem, shipped
@@ -153,12 +153,12 @@ class Soak:
 
 def soak(options: dict[str, str], folder: Path) -> dict[str, Any]:
     """Run everything below ``folder``; return the figures, ``passed`` among them."""
-    seed, workers = int(options["seed"]), int(number(options, "workers"))
-    count, warmup = int(number(options, "candidates")), int(number(options, "warmup"))
+    seed, workers = whole_number(options, "seed", least=0), whole_number(options, "workers")
+    count, warmup = whole_number(options, "candidates"), whole_number(options, "warmup")
     problem = load_problem(prepare(folder, limit=number(options, "limit")))
     escapes = folder / "escapes"
     escapes.mkdir()
-    given, hostile = _given(problem.folder, escapes, int(number(options, "variants")), seed)
+    given, hostile = _given(problem.folder, escapes, whole_number(options, "variants"), seed)
     order = draw(given, hostile, share=float(options["hostile"]), seed=seed)
     began = time.monotonic()
     with open_pool(problem=problem, workers=workers) as pool:

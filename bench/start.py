@@ -23,7 +23,7 @@ from pathlib import Path
 
 from bench.experiments.results import commit, machine
 from bench.figures import spread
-from bench.options import number, read_options, run_as_command
+from bench.options import read_options, run_as_command, whole_number
 from engine.core import UserError
 
 DEFAULTS = {"baseline": "", "rounds": "15", "problem": "signal"}
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
         if not (sides["baseline"] / ".venv").is_dir():
             raise UserError(f"baseline={options['baseline']} has no .venv; run make environment")
     rounds: list[dict[str, Figures]] = []
-    for turn in range(int(number(options, "rounds")) + 1):
+    for turn in range(whole_number(options, "rounds") + 1):
         order = list(sides.items())[:: -1 if turn % 2 else 1]
         rounds.append({side: measured(folder, options["problem"]) for side, folder in order})
         sys.stdout.write(f"{rounds[-1]}\n")

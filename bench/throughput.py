@@ -26,7 +26,7 @@ from typing import Any
 from unittest import mock
 
 from bench.figures import spread
-from bench.options import model_arguments, number, read_options, run_as_command
+from bench.options import model_arguments, read_options, run_as_command, whole_number
 from bench.runs import temporary_run
 from engine import config
 from engine.core import Problem
@@ -123,7 +123,7 @@ def bare_rate(llm: Any, requests: Sequence[Request], truncation: Truncation) -> 
 def main(arguments: list[str]) -> None:
     """Measure and print."""
     options = read_options(arguments, DEFAULTS, usage=__doc__ or "")
-    calls, rounds = int(number(options, "calls")), int(number(options, "rounds"))
+    calls, rounds = whole_number(options, "calls"), whole_number(options, "rounds")
     base = config.resolve(
         [
             *model_arguments(options),
@@ -135,7 +135,7 @@ def main(arguments: list[str]) -> None:
     )
     cores = evaluator_cores(1)  # before this process gives them away
     os.sched_setaffinity(0, model_cores(cores))
-    prepare(threads=int(number(options, "threads")), kv_cache_gb=base.model.kv_cache_gb)
+    prepare(threads=whole_number(options, "threads"), kv_cache_gb=base.model.kv_cache_gb)
     problem = chosen_problem({"problem": options["problem"]})
     weights = find_weights(base.model)
     base = replace(base, model=in_its_format(base.model, folder=weights))

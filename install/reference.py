@@ -44,8 +44,9 @@ _HEAD = """# Configuration
 
 <!-- Written by `python -m install.reference`; a test compares. -->
 
-Every key of a run, as `python -m engine.run KEY=VALUE ...` takes it. A key or value that does not
-exist is refused in one line that names the nearest one. `null` is no value.
+Every key of a run, as `python -m engine.run KEY=VALUE ...` takes it. A key that does not exist is
+refused in one line that names the nearest one, a name that a group lacks in one that lists the
+others. `null` is no value.
 
 A group sets many keys at once. What is given beside it takes its place. Below a key's default
 stands what groups make of it. `problem.path=FOLDER` takes the place of `problem=`, and

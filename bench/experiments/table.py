@@ -163,6 +163,13 @@ def _experiment(name: str, found: Mapping[str, Any]) -> Experiment:
         raise UserError(f"experiment {name} has no key {sorted(unknown)[0]!r}")
     if missing := sorted(_NEEDED - set(found)):
         raise UserError(f"experiment {name} lacks {missing[0]!r}; see {TABLE.name}")
+    for key, kind, what in (
+        ("arms", Mapping, "a mapping of arms by name"),
+        ("budget", Mapping, f"a number of one of {', '.join(BUDGETS)}"),
+        ("seeds", int, "a number"),
+    ):
+        if not isinstance(found[key], kind) or (key == "budget" and len(found[key]) != 1):
+            raise UserError(f"experiment {name}: {key} must be {what}")
     instances = found["problems"]
     if not isinstance(instances, Mapping):
         instances = dict.fromkeys(instances)
