@@ -31,9 +31,8 @@ import numpy as np
 
 from engine.evaluation import _native
 from engine.evaluation.program import run_child
-from engine.evaluation.server import ServerSetup, die_first, read_setup
+from engine.evaluation.server import ServerSetup, die_first, give_way, read_setup
 from engine.evaluation.wire import decode_cases, read_input
-from engine.idle import give_way
 
 _OURS = ("engine", "evaluators", "kernels")
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/usr/share/zoneinfo")

@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from engine.core import ProcessUnfitError, UserError
-from engine.idle import give_way
 
 T = TypeVar("T")
 
@@ -202,14 +201,13 @@ class _Process:
                 [sys.executable, "-P", "-s", "-m", "engine.syntax.workers", *_paths()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=idle,
-                process_group=None if idle else 0,
+                process_group=0,
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.sched_setaffinity(self._process.pid, cores)
         if idle:
-            give_way(self._process.pid)
+            os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     def do(self, works: Sequence[bytes]) -> list[_Done]:
         """Return what each piece of work, as `_packed`, returns or raises.
