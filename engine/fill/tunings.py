@@ -13,7 +13,7 @@ from engine.syntax import read
 from engine.tuning import Sample, Tuner, constants_of
 
 TUNING = "tuning"
-TURN_SECONDS = 30.0
+TURN_SECONDS = 5.0
 """The evaluators' seconds after which a tuning gives way. Where programs take milliseconds it has
 had its answers by then; where they take seconds, the run's first program would be tuned to its end.
 """
