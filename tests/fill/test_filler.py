@@ -29,6 +29,7 @@ from engine.core import (
 )
 from engine.fill import IdleEvaluators, open_idle
 from engine.fill.improvements import Improvements
+from engine.fill.mutations import mutation_of
 from engine.fill.solutions import Solutions
 from engine.fill.tunings import Tuning
 from engine.syntax import read
@@ -172,6 +173,57 @@ def test_makers_have_equal_shares_of_the_evaluators_time(evaluators: IdleEvaluat
     for each in verdicts[30:]:  # the first are mutations that were sent before a solution was known
         seconds[run.state.history.fills[each.candidate].maker] += each.evaluation.seconds or 0.0
     assert 0.5 < seconds["improvement"] / seconds["mutation"] < 2
+
+
+class SlowMutations(Executor):
+    """Makes every mutation a program that sleeps."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def submit(self, made: Any, /, *given: Any, **named: Any) -> Future[Any]:
+        self._asked += 1
+        slow = START.replace("    return improve", "    time.sleep(0.2)\n    return improve")
+        result: Future[Any] = Future()
+        is_mutation = made.func is mutation_of
+        text = f"import time\n{slow}LIMIT = {self._asked}\n"
+        result.set_result(read(text) if is_mutation else made(*given, **named))
+        return result
+
+
+def test_slow_programs_of_one_maker_leave_room_to_the_others(evaluators: IdleEvaluators) -> None:
+    run = Filling(evaluators, settings("tuning", "mutation"), syntax=SlowMutations())
+    run.until(judged=100)
+    filled = run.state.history.filled
+    assert filled["tuning"].judged > 3 * filled["mutation"].judged
+
+
+@pytest.mark.parametrize(("seconds", "gives_way"), [(0.0, True), (1e9, False)])
+def test_a_tuning_that_had_its_turn_gives_way_to_a_better_program(
+    evaluators: IdleEvaluators, monkeypatch: pytest.MonkeyPatch, seconds: float, gives_way: bool
+) -> None:
+    monkeypatch.setattr("engine.fill.tunings.TURN_SECONDS", seconds)
+    run = Filling(evaluators, settings("tuning"))
+    run.until(judged=20)
+    text = START.replace("[1.5, 0.5, 4.5]", "[3.0, 2.0, 5.9]")
+    program = read(text)
+    assert program is not None and {each.parent for each in run.fills} == {INITIAL}
+    better = Fill(
+        number=10_000,
+        maker="mutation",
+        parent=INITIAL,
+        island=0,
+        sample=0,
+        program=program,
+        joins=True,
+    )
+    drain(evaluators)
+    verdict = Verdict(candidate=better.id, evaluation=evaluate(evaluators.pool, text))
+    events = [*run.events, better, verdict]
+    after = Filling(evaluators, settings("tuning"), events=events)
+    after.until(judged=after.judged + 80)
+    parents = {each.parent for each in after.fills if each.maker == "tuning"}
+    assert parents == ({INITIAL, better.id} if gives_way else {INITIAL})
 
 
 def test_a_fill_that_beats_its_parent_and_all_before_it_becomes_a_parent(
