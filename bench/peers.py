@@ -26,7 +26,8 @@ seconds, and ``steps`` every one that was the best, with when. ``candidates`` we
 evaluator. The peers run whatever the model writes, prose included (OpenEvolve all but exact copies
 of the parent; ShinkaEvolve what has a fence, and it asks again up to three times for what has
 none); this engine refuses what does not parse, is known, or reads an undefined name, before it is
-run. So there are three ways to count more alike: ``completions``, finished answers of the model;
+run. So there are three ways to count more alike: ``completions``, finished answers of the model
+(of this engine those that also came to a verdict, since the end of a run cuts some off);
 ``judged``, answers that came to a verdict, refusals included (the peers' candidates); and ``new``,
 programs that pass this engine's rules (its candidates; ``refusals`` has the rest by reason).
 ``candidates_per_hour`` counts in the peers' favour. ``abandoned_calls`` are requests that a peer

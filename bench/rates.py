@@ -88,7 +88,7 @@ def engine_figures(summary: Mapping[str, Any], *, steps: Steps, seconds: float) 
         judged=summary["candidates"] + sum(refused.values()) - unjudged,
         new=summary["candidates"],
         valid=summary["valid"],
-        completions=summary["children"] - unjudged,  # the end cut most of these off
+        completions=summary["children"] - unjudged,  # most of those the end cut off
         wall_seconds=max(seconds, summary["wall_seconds"]),
         seconds=seconds,
         llm_seconds=summary["llm_seconds"],

@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from engine.core import Evaluation, Fill, Problem, Program, UserError
 from engine.fill.evaluators import MOST_AHEAD, IdleEvaluators
 from engine.fill.improvements import Improvements
-from engine.fill.maker import Idea, Maker, verdict_of
+from engine.fill.maker import Idea, Maker, spent, verdict_of
 from engine.fill.mutations import MUTATION, Mutations
 from engine.fill.tunings import TUNING, Tunings
 from engine.pipeline import RunState
@@ -149,13 +149,8 @@ class Filler:
 
     def _submit(self, name: str, program: Program, *, maker: str) -> None:
         """Queue a program, before those of makers that have used more time."""
-        order = math.floor(1e3 * self._spent(maker))
+        order = math.floor(1e3 * spent(maker, self._history))
         self._evaluators.submit(candidate_id=name, program=program.text, order=order)
-
-    def _spent(self, maker: str) -> float:
-        """Return the evaluators' seconds on the fills of a maker."""
-        filled = self._history.filled.get(maker)
-        return 0.0 if filled is None else filled.seconds
 
     def completed(self) -> Iterator[tuple[str, Evaluation]]:
         """Yield the verdicts on fills that are in; record each before the next.
@@ -234,7 +229,7 @@ class Filler:
         """
         under_way = Counter(idea.maker for idea, _ in self._making)
         under_way.update(each.maker for each in (*self._recorded, *self._out.values()))
-        for name in sorted(self._makers, key=self._spent):
+        for name in sorted(self._makers, key=lambda each: spent(each, self._history)):
             room = -(-self._ahead // len(self._makers))
             while under_way[name] < room and (idea := self._makers[name].propose()) is not None:
                 under_way[name] += 1

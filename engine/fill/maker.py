@@ -57,6 +57,12 @@ def verdict_of(fill: Fill, *, search: Search, history: RunHistory) -> Verdict | 
     return history.verdicts.get(fill.id) or history.verdicts.get(first)
 
 
+def spent(maker: str, history: RunHistory) -> float:
+    """Return the evaluators' seconds on the fills of a maker that are recorded."""
+    filled = history.filled.get(maker)
+    return 0.0 if filled is None else filled.seconds
+
+
 def chance(seed: int, *words: int) -> np.random.Generator:
     """Return the chance of one idea, from the run's seed and two numbers that name the idea."""
     return np.random.default_rng([seed, *words, _FILLS])

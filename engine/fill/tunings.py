@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from engine.core import Candidate, Direction
-from engine.fill.maker import Idea, chance, number_of, verdict_of
+from engine.fill.maker import Idea, chance, number_of, spent, verdict_of
 from engine.search.search import Search
 from engine.settings import FillSettings
 from engine.store import RunHistory
@@ -90,16 +90,11 @@ class Tunings:
             self._tuning.tell(sample, score)
 
     def _gives_way(self, tuning: "Tuning") -> bool:
-        if not tuning.is_between or self._spent - self._spent_before < TURN_SECONDS:
+        used = spent(TUNING, self._history) - self._spent_before
+        if not tuning.is_between or used < TURN_SECONDS:
             return False
         untuned = self._best_untuned()
         return untuned is not None and tuning.is_behind(untuned[0])
-
-    @property
-    def _spent(self) -> float:
-        """Seconds of the evaluators on all tunings' fills that are recorded."""
-        filled = self._history.filled.get(TUNING)
-        return 0.0 if filled is None else filled.seconds
 
     def _next(self) -> "Tuning | None":
         best = self._best_untuned()
@@ -146,7 +141,7 @@ class Tunings:
         return None if name is None else self._history.verdicts[name].score
 
     def _begun(self, parent: str, island: int) -> "Tuning":
-        self._spent_before = self._spent
+        self._spent_before = spent(TUNING, self._history)
         rng = chance(self._seed, 0, number_of(parent))
         return Tuning(
             parent=parent,

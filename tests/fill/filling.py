@@ -197,3 +197,9 @@ def open_evaluators(workers: int = 1) -> Iterator[IdleEvaluators]:
         yield IdleEvaluators(
             pool=pool, workers=workers, syntax=ThreadPoolExecutor(1), solutions=solutions
         )
+
+
+def drain(evaluators: IdleEvaluators) -> None:
+    """Wait for what is out and forget it, as if its process had died."""
+    while evaluators.pool.in_flight:
+        evaluators.pool.completed(timeout=1.0)
