@@ -217,21 +217,28 @@ def test_a_model_in_three_processes_of_a_worker_which_dies(
     monkeypatch.setenv("BROOD_TEST", str(tmp_path))  # by which its processes are known
     process = begun(
         *("problem=signal", "fill=none", "islands.count=2", "name=run", f"runs={tmp_path}"),
-        *("budget.seconds=null", "budget.candidates=16", "evaluation.workers=1", "search.k=4"),
+        *("budget.seconds=null", "budget.candidates=32", "evaluation.workers=1", "search.k=4"),
         *("cluster=ray", "cluster.workers=1", "model.engine.tensor_parallel_size=3"),
     )
-    wait_for(process, tmp_path / "run", 6)
+    ranks: list[int] = []
+
+    def sees_the_ranks() -> bool:
+        ranks[:] = [
+            each
+            for worker in workers(process.pid)
+            for each in descendants(worker)
+            if b"Worker_TP" in command(each)
+        ]
+        return len(ranks) == 3 or process.poll() is not None
+
+    wait_for(process, tmp_path / "run", 4)
+    assert eventually(sees_the_ranks)  # one look may miss a process
+    assert len(ranks) == 3, finished(process)
     (worker,) = workers(process.pid)
-
-    def ranks_of(worker: int) -> list[int]:
-        return [each for each in descendants(worker) if b"Worker_TP" in command(each)]
-
-    assert eventually(lambda: len(ranks_of(worker)) == 3)  # one look may miss a process
-    ranks = ranks_of(worker)
     os.kill(worker, signal.SIGKILL)
     assert eventually(lambda: not any(command(each) for each in ranks))
     out = finished(process)
-    assert deaths(out) == 1 and "16 candidates evaluated" in out, out
+    assert deaths(out) == 1 and "32 candidates evaluated" in out, out
     assert eventually(lambda: not processes_in(tmp_path))
 
 
