@@ -17,7 +17,7 @@ The way of an idea: a maker proposes it, and a process makes its program (``_mak
 import logging
 import math
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
@@ -97,6 +97,7 @@ class Filler:
         )
         self._syntax = evaluators.syntax
         self._number = len(history.fills)
+        self._turn = 0  # of the makers
         self._making: deque[tuple[Idea, Future[Program | None]]] = deque()
         out = [
             each
@@ -222,15 +223,19 @@ class Filler:
         return fill
 
     def _begin(self) -> None:
-        """Have as many made as there is room for, first of the maker that has used the least time.
+        """Have as many made as there is room for, of each maker in turn.
 
-        Each maker has room of its own: programs of one that takes seconds would fill up a common
-        one, and the others would have one program for each of its.
+        Makers do not share the room by time: that took idle evaluators from mutations for tunings,
+        and runs of two minutes found no better programs (docs/log.md, 27 November 2026).
         """
-        under_way = Counter(idea.maker for idea, _ in self._making)
-        under_way.update(each.maker for each in (*self._recorded, *self._out.values()))
-        for name in sorted(self._makers, key=lambda each: spent(each, self._history)):
-            room = -(-self._ahead // len(self._makers))
-            while under_way[name] < room and (idea := self._makers[name].propose()) is not None:
-                under_way[name] += 1
-                self._making.append((idea, self._syntax.submit(idea.make)))
+        makers = [*self._makers.values()]
+        under_way = len(self._making) + len(self._recorded) + len(self._out)
+        failed = 0
+        while under_way < self._ahead and failed < len(makers):
+            idea = makers[self._turn % len(makers)].propose()
+            self._turn += 1
+            if idea is None:
+                failed += 1
+                continue
+            failed, under_way = 0, under_way + 1
+            self._making.append((idea, self._syntax.submit(idea.make)))

@@ -20,7 +20,6 @@ from engine.core import (
     Verdict,
 )
 from engine.fill import IdleEvaluators, open_idle
-from engine.fill.mutations import mutation_of
 from engine.syntax import read
 
 ALL = settings("improvement", "tuning", "mutation")
@@ -145,29 +144,6 @@ def test_makers_have_equal_shares_of_the_evaluators_time(evaluators: IdleEvaluat
     for each in verdicts[30:]:  # the first are mutations that were sent before a solution was known
         seconds[run.state.history.fills[each.candidate].maker] += each.evaluation.seconds or 0.0
     assert 0.5 < seconds["improvement"] / seconds["mutation"] < 2
-
-
-class SlowMutations(Executor):
-    """Makes every mutation a program that sleeps."""
-
-    def __init__(self) -> None:
-        self._asked = 0
-
-    def submit(self, made: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        self._asked += 1
-        slow = START.replace("    return improve", "    time.sleep(0.2)\n    return improve")
-        result: Future[Any] = Future()
-        is_mutation = made.func is mutation_of
-        text = f"import time\n{slow}LIMIT = {self._asked}\n"
-        result.set_result(read(text) if is_mutation else made(*given, **named))
-        return result
-
-
-def test_slow_programs_of_one_maker_leave_room_to_the_others(evaluators: IdleEvaluators) -> None:
-    run = Filling(evaluators, settings("tuning", "mutation"), syntax=SlowMutations())
-    run.until(judged=100)
-    filled = run.state.history.filled
-    assert filled["tuning"].judged > 3 * filled["mutation"].judged
 
 
 def test_a_fill_that_beats_its_parent_and_all_before_it_becomes_a_parent(
