@@ -19,6 +19,7 @@ from typing import Any
 import numba  # before the engine: without a repair, vLLM can't start after it
 import pytest
 import torch
+from kv_layouts import full_attention, hybrid
 from kv_sessions import (
     SECONDS,
     SESSION,
@@ -185,6 +186,17 @@ def test_what_changes_the_bytes_of_a_chunk_changes_its_key(
     setattr(getattr(changed, part), name, value)
     assert _namespace("weights", parts()) == _namespace("weights", parts())
     assert _namespace("weights", changed) != _namespace("weights", parts())
+
+
+def test_what_is_late_depends_on_how_much_kv_is_on_its_way() -> None:
+    from engine.inference.kv_connector import token_bytes
+
+    # 48 layers of 4 heads of 128 numbers, keys and values, of two bytes.
+    small = SimpleNamespace(kv_cache_groups=full_attention().groups)
+    assert token_bytes(small) == 48 * 4 * 128 * 2 * 2
+    # 16 layers of attention, and 48 of state, whose blocks are padded to those of attention.
+    large = SimpleNamespace(kv_cache_groups=hybrid().groups)
+    assert token_bytes(large) == (16 + 48) * 4 * 256 * 2 * 2
 
 
 def weights(folder: Path) -> Path:
