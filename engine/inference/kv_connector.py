@@ -6,7 +6,8 @@ server that is slow or gone. Does not cover the server: ``kv_server.py``.
 
 A server gets one chance: the first answer that is late or wrong makes the engine go on without it,
 for good and with one warning. So an engine is stalled once, by at most two of `ANSWER_SECONDS`,
-however the server fails. What KV takes to come from a disk is no stall: other requests run on.
+however the server fails. KV that comes from a disk may take longer: other requests run on, and each
+step looks for it for up to 50 ms.
 """
 
 import contextlib

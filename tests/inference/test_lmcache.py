@@ -188,7 +188,7 @@ def test_what_changes_the_bytes_of_a_chunk_changes_its_key(
     assert _namespace("weights", changed) != _namespace("weights", parts())
 
 
-def test_what_is_late_depends_on_how_much_kv_is_on_its_way() -> None:
+def test_a_token_has_the_kv_of_all_layers() -> None:
     from engine.inference.kv_connector import token_bytes
 
     # 48 layers of 4 heads of 128 numbers, keys and values, of two bytes.
