@@ -56,6 +56,7 @@ class Failure(enum.StrEnum):
     OUTPUT = "output"  # it returned something else than its contract says
     REJECTED = "rejected"  # the outputs are well formed but not allowed
     SCREENED = "screened"  # a cheap stage found it too bad to be worth the next one
+    STARVED = "starved"  # it ran where others left a core idle, which was too seldom to tell
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

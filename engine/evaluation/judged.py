@@ -33,7 +33,9 @@ _MOST_ARTIFACTS = 32
 _NAME_CHARACTERS = 100
 _SHOWN_CHARACTERS = 80
 _MEMORY_ERROR = "MemoryError"  # Python's, in the last line of a traceback
-_FAILURES = {each.value: each for each in Failure if each is not Failure.SCREENED}
+_FAILURES = {
+    each.value: each for each in Failure if each not in (Failure.SCREENED, Failure.STARVED)
+}
 
 
 def judged(problem: Problem, judge: Judge, observation: Observation, seen: Seen) -> Evaluation:

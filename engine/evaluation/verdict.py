@@ -41,7 +41,12 @@ class Failed(Exception):
 
 
 def judge(
-    problem: Problem, stage: Stage, observation: Observation, results: Sequence[bytes]
+    problem: Problem,
+    stage: Stage,
+    observation: Observation,
+    results: Sequence[bytes],
+    *,
+    idle: bool = False,
 ) -> Evaluation:
     """Return the verdict on a program.
 
@@ -50,12 +55,14 @@ def judge(
         stage: what it was run for.
         observation: what was seen of its run.
         results: what its processes wrote, in order.
+        idle: whether it ran only when nothing else wanted its core. Then its limit is that of the
+            core's time, and a run that the clock ended says nothing about the program.
     """
     printed = observation.output.decode(errors="replace")
     failure, message, traceback = None, "", ""
     metrics: dict[str, float] = {}
     try:
-        _check_end(problem, observation, printed)
+        _check_end(problem, observation, printed, idle=idle)
         metrics = _metrics(problem, stage, _outputs(problem, stage, observation, results))
     except Failed as failed:
         failure, message, traceback = failed.failure, str(failed), failed.traceback
@@ -84,10 +91,12 @@ def crashed(message: str) -> Evaluation:
     return Evaluation(score=None, failure=Failure.CRASH, message=one_line(message))
 
 
-def _check_end(problem: Problem, observation: Observation, printed: str) -> None:
+def _check_end(problem: Problem, observation: Observation, printed: str, *, idle: bool) -> None:
     """Check that the run ended with results to look at."""
     if observation.outcome is Outcome.LATE or observation.ended is Ended.DEADLINE:
         seconds = problem.limits.seconds
+        if idle:
+            raise Failed(Failure.STARVED, f"its core was too seldom idle for {seconds:g} s of it")
         raise Failed(Failure.TIMEOUT, f"ran longer than the limit of {seconds:g} s")
     if observation.ended is Ended.CROWDED:
         raise Failed(Failure.CRASH, f"it had more than {THREAD_LIMIT} threads")

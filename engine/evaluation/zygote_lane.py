@@ -89,4 +89,7 @@ class ZygoteLane(Lane):
 
     def _verdict(self, stage: int, observation: Observation) -> Evaluation:
         results = [each.read() for each in self._results[: len(observation.seconds)]]
-        return judge(self._problem, self._problem.stages[stage], observation, results)
+        return judge(
+            *(self._problem, self._problem.stages[stage], observation, results),
+            idle=self._setup.idle,
+        )

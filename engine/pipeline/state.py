@@ -10,7 +10,7 @@ them.
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 
-from engine.core import INITIAL, Call, Child, Fill, Hint, Tactics, Verdict
+from engine.core import INITIAL, Call, Child, Failure, Fill, Hint, Tactics, Verdict
 from engine.search.search import Search
 from engine.search.widths import IterationOutcome
 from engine.store import Recorded, RunHistory
@@ -57,7 +57,8 @@ class RunState:
             child = self.history.children.get(event.candidate)
             fill = self.history.fills.get(event.candidate)
             if fill is not None:
-                self.search.know(fill.id, fill.program)
+                if event.evaluation.failure is not Failure.STARVED:  # or a child may do better
+                    self.search.know(fill.id, fill.program)
                 self._join(event)
             elif event.candidate in self.history.migrants:
                 self._arrive(event)

@@ -226,7 +226,7 @@ class Search:
         """Take in that a program was made elsewhere, and that nobody waits for its verdict.
 
         A child that is the same is no duplicate, or it could be lost for a verdict that never
-        comes. Once it is admitted, `known_as` returns the child.
+        comes, or says nothing. Once it is admitted, `known_as` returns the child.
         """
         self._population.expect(name, program)
 

@@ -24,11 +24,11 @@ def score(outputs: Sequence[Outputs]) -> dict[str, float]:
 
 
 @contextmanager
-def open_patient(seconds: float) -> Iterator[EvaluatorPool]:
+def open_patient(seconds: float, patience: int = 2400) -> Iterator[EvaluatorPool]:
     """Start one that is patient: other tests may leave its core idle for moments only."""
     problem = Problem.of("one", cases=cases, score=score, initial_program=START, seconds=seconds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation_pool, "IDLE_PATIENCE", 2400)
+        patch.setattr(evaluation_pool, "IDLE_PATIENCE", patience)
         with EvaluatorPool(problem=problem, workers=1, idle=True) as opened:
             yield opened
 
@@ -53,12 +53,18 @@ def test_what_never_ends_is_killed_and_the_next_program_runs(
 ) -> None:
     evaluation = evaluate(pool, START.replace("return 1.0", "while True:\n        pass"))
     assert evaluation.score is None
-    assert evaluation.failure is Failure.TIMEOUT
-    assert evaluation.message in (
-        "took more than the limit of 0.5 s of its core",
-        "ran longer than the limit of 0.5 s",  # where it hardly had its core
+    assert (evaluation.failure, evaluation.message) in (
+        (Failure.TIMEOUT, "took more than the limit of 0.5 s of its core"),
+        (Failure.STARVED, "its core was too seldom idle for 0.5 s of it"),
     )
     assert evaluate(pool, START).score == 1.0
+
+
+def test_the_clock_says_nothing_about_a_program() -> None:
+    """One that sleeps has no more of its core than one whose core is never idle."""
+    with open_patient(seconds=0.5, patience=2) as pool:
+        found = evaluate(pool, START.replace("return", "time.sleep(60)\n    return"))
+    assert found.score is None and found.failure is Failure.STARVED
 
 
 def test_it_has_the_whole_of_its_last_second() -> None:

@@ -13,7 +13,7 @@ from hand_log import fill
 
 from engine import config
 from engine.api.run import Run
-from engine.core import INITIAL, Evaluation, Fill
+from engine.core import INITIAL, Evaluation, Failure, Fill
 from engine.evaluation import EvaluatorsLost
 from engine.loop import Loop
 
@@ -86,24 +86,32 @@ def test_a_run_whose_evaluators_of_fills_are_lost_goes_on_without(
 
 
 class Starved:
-    """A filler whose programs get no verdict."""
+    """A filler whose programs get no verdict, or one that says nothing of them."""
 
-    def __init__(self, programs: Iterable[str]) -> None:
+    def __init__(self, programs: Iterable[str], verdict: Evaluation | None) -> None:
         self._fills = [fill(i, INITIAL, "mutation", each) for i, each in enumerate(programs)]
+        self._verdict = verdict
+        self._made: list[str] = []
 
     def completed(self) -> Iterator[tuple[str, Evaluation]]:
-        return iter(())
+        while self._verdict is not None and self._made:
+            yield self._made.pop(), self._verdict
 
     def made(self) -> Iterator[Fill]:
         while self._fills:
+            self._made.append(self._fills[-1].id)
             yield self._fills.pop()
 
     def send(self) -> None:
         pass
 
 
-def test_no_child_is_lost_for_a_fill_that_nobody_has_evaluated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("failure", [None, Failure.STARVED])
+def test_no_child_is_lost_for_a_fill_that_nobody_has_evaluated(
+    tmp_path: Path, failure: Failure | None
+) -> None:
     """A run with all of its children's programs as fills is the run without these."""
+    verdict = failure and Evaluation(score=None, failure=failure, message="no idle core")
 
     def ended(name: str, programs: Iterable[str]) -> Run:
         settings = config.resolve(
@@ -114,7 +122,7 @@ def test_no_child_is_lost_for_a_fill_that_nobody_has_evaluated(tmp_path: Path) -
             ]
         )
         with Run.start(settings) as run, run.loop(bell=threading.Event()) as loop:
-            filler: Any = Starved(programs)
+            filler: Any = Starved(programs, verdict)
             loop.filler = filler
             loop.run()
         return run
@@ -124,11 +132,14 @@ def test_no_child_is_lost_for_a_fill_that_nobody_has_evaluated(tmp_path: Path) -
         return {
             each: (history.program_of(each), verdict.score)
             for each, verdict in history.verdicts.items()
+            if each not in history.fills
         }
 
     alone = ended("alone", ())
     texts = [each.program.text for each in alone.history.children.values() if each.program]
     filled = ended("filled", dict.fromkeys(texts))
-    assert len(filled.history.fills) >= 8
+    fills = filled.history.fills
+    assert len(fills) >= 8
+    assert len(fills.keys() & filled.history.verdicts.keys()) == (len(fills) if verdict else 0)
     assert judged(filled) == judged(alone)
     assert filled.history.refusals == alone.history.refusals
