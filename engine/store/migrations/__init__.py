@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from engine.core import UserError
-from engine.store.migrations import schema_6, schema_8, schema_9
+from engine.store.migrations import schema_6, schema_8, schema_9, schema_10
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Of the events that this version writes."""
 Fields = dict[str, Any]
 
@@ -44,6 +44,7 @@ STEPS: Mapping[int, Step] = {
     6: Step(to=8, event=schema_6.event, goes_on=False),
     8: Step(to=9, event=schema_8.event, goes_on=False),
     9: Step(to=10, event=schema_9.event, goes_on=True),
+    10: Step(to=11, event=schema_10.event, goes_on=True),
 }
 """By the schema that they begin with. Nobody released 7, and what was before 6 is not read."""
 
