@@ -71,9 +71,7 @@ def measured(name: str, problems: Mapping[str, Sequence[RunRecord]]) -> Numbers:
     """Return the numbers of a page.
 
     ``least_calls`` is the rule by which runs count for a K; ``runs``, ``fixed_k`` and ``children``
-    of a problem are all runs, those of them with a fixed K, and all judged children. ``note`` says
-    what else has to be known of the numbers, in Markdown, and ``left_out`` names figures that would
-    mislead.
+    of a problem are all runs, those of them with a fixed K, and all judged children.
 
     Args:
         name: of the page.
@@ -82,8 +80,6 @@ def measured(name: str, problems: Mapping[str, Sequence[RunRecord]]) -> Numbers:
     return {
         "name": name,
         "least_calls": LEAST_CALLS,
-        "note": "",
-        "left_out": [],
         "made_of": {
             problem: {
                 "runs": len(runs),
@@ -140,12 +136,7 @@ def read_numbers(file: Path) -> Numbers:
 def drawn(found: Numbers) -> dict[str, list[Figure]]:
     """Return the figures of each problem."""
     return {
-        problem: [
-            each
-            for each in figures(problem, tables_of(rows))
-            if each.name.removeprefix(f"{problem}-") not in found["left_out"]
-        ]
-        for problem, rows in found["problems"].items()
+        problem: [*figures(problem, tables_of(rows))] for problem, rows in found["problems"].items()
     }
 
 
@@ -222,12 +213,11 @@ def page(found: Numbers, pictures: Mapping[str, Sequence[Figure]]) -> str:
 
 def _introduction(found: Numbers) -> Iterator[str]:
     """Yield what has to be known to read a page."""
-    least = found["least_calls"]
-    counts = f"with {least} calls of that K or more" if least > 1 else "with a single call of it"
     yield (
         "The analyses of TurboEvolve's section 6 on this project's runs. Figures are taken within "
         f"each run first, lines are medians over the runs, bands the quartiles. A run counts for a "
-        f"K {counts}, and then weighs as much as any other. It describes, and proves no cause. "
+        f"K with {found['least_calls']} calls of it or more, and then weighs as much as any other. "
+        "It describes, and proves no cause. "
         "Different K do not compare: a run that chooses K as it goes has a large one where it "
         "stalls, and runs with a fixed K soon have different parents. [Experiments]"
         "(../experiments.md#k) compares what runs of each K reach in the same time.\n"
@@ -245,8 +235,6 @@ def _introduction(found: Numbers) -> Iterator[str]:
             "parent's score, and nothing can be said of the parent's distance from what is shown "
             "beside it (the source's section 6.3).\n"
         )
-    if found["note"]:
-        yield f"{found['note']}\n"
 
 
 def _table(table: Table) -> str:

@@ -49,14 +49,15 @@ def figures(record: RunRecord) -> Result:
     published score that compares, ``target`` the problem's, and ``stops_at`` the score at which the
     run would have ended before its budget did; None if no score ends it. ``fingerprint`` changes
     with whatever decides the problem's scores (`engine.problem.fingerprint`); lines of earlier
-    versions have none. ``improving`` counts the children that are better than their parent,
-    ``by_k`` children and improving ones by their call's K. ``fills`` are programs made without a
-    model, by their makers: none of the counts has them, but scores do. Of evaluators,
+    versions have none. ``children`` are those that were judged (`Trial.is_judged`), ``improving``
+    those of them that are better than their parent, ``by_k`` both by their call's K; lines of
+    earlier versions count children that nobody judged as well. ``fills`` are programs made without
+    a model, by their makers: none of the counts has them, but scores do. Of evaluators,
     ``idle_share`` is the mean over all of them; one that runs a fill is not idle.
     """
     folder = record.folder
     assert folder is not None
-    history, trials = record.history, record.trials
+    history, trials = record.history, record.judged
     evaluations = _evaluations(folder)
     curve = [
         {

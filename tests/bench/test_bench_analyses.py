@@ -65,7 +65,7 @@ def test_a_run_counts_for_a_k_with_enough_calls_of_it() -> None:
     assert found["made_of"] == {"signal": {"runs": 1, "fixed_k": 1, "children": 6}}
     assert not any(found["problems"]["signal"].values())
     text = page(found, drawn(found))
-    assert f"with {LEAST_CALLS} calls of that K or more" in text
+    assert f"with {LEAST_CALLS} calls of it or more" in text
     assert "Head, middle and tail of the calls, over runs: nothing to show." in text
     chosen = hand_run("width.policy=turboevolve")
     assert measured("hand", {"signal": [chosen]})["made_of"]["signal"]["fixed_k"] == 0

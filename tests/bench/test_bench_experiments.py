@@ -25,7 +25,7 @@ from bench.experiments.results import Kept, Result, figures
 from bench.experiments.table import TABLE, Experiment, Job, chosen, narrowed, read_table
 from bench.figures import holm
 from engine import config
-from engine.core import INITIAL, Direction, UserError
+from engine.core import INITIAL, Direction, Refusal, UserError
 from engine.problem import load_problem, shipped
 from engine.report.analysis import read_runs
 from engine.report.analysis.figures import median_interval
@@ -240,6 +240,25 @@ def test_a_child_counts_as_the_evaluation_that_it_is(tmp_path: Path) -> None:
     curve = figures(record)["curve"]
     assert [(each["score"], each["evaluations"]) for each in curve] == [(0.0, 0), (1.0, 3)]
     assert figures(record)["idle_share"] == 0.0  # no timeline says more
+
+
+def test_children_that_nobody_judged_are_not_counted(tmp_path: Path) -> None:
+    """Of eight children one is better, one was refused as a copy, four were cut off."""
+    refusals = {3: Refusal.DUPLICATE, 4: Refusal.BUDGET, 5: Refusal.FAILED}
+    children = [child(f"0.{i}", INITIAL, "diff", refusals.get(i)) for i in range(8)]
+    log = [
+        Session(number=0, engine="0", fingerprint="f"),
+        verdict(INITIAL, 0.0),
+        call(0, INITIAL, "diff", (1.0,) * 8),
+        *(replace(each, program=read(f"{each.id}\n")) for each in children),
+        *(verdict(name, score) for name, score in (("0.0", 1.0), ("0.1", 0.0), ("0.2", None))),
+    ]
+    folder = tmp_path / "run"
+    create_run(folder, write_config=partial(config.save, settings_of()), events=log)
+    (record,) = read_runs([folder])
+    found = figures(record)
+    assert (found["children"], found["improving"], found["improvement_share"]) == (4, 1, 0.25)
+    assert found["by_k"] == {"8": [4, 1]}
 
 
 def test_a_line_says_which_commit_began_to_run(
