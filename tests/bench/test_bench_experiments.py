@@ -243,7 +243,7 @@ def test_a_child_counts_as_the_evaluation_that_it_is(tmp_path: Path) -> None:
 
 
 def test_children_that_nobody_judged_are_not_counted(tmp_path: Path) -> None:
-    """Of eight children one is better, one was refused as a copy, four were cut off."""
+    """Of eight children one is better than its parent, three are not, and nobody judged four."""
     refusals = {3: Refusal.DUPLICATE, 4: Refusal.BUDGET, 5: Refusal.FAILED}
     children = [child(f"0.{i}", INITIAL, "diff", refusals.get(i)) for i in range(8)]
     log = [
