@@ -1,6 +1,7 @@
 """What several test modules share: how tests are shared out, and a run's folder."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,9 @@ hypothesis_settings.load_profile("same")
 # Before a test imports torch, which reads what this sets once: OpenMP threads that spin between two
 # kernels make a step of the model's ten times slower where two processes share two cores.
 prepare(threads=None, kv_cache_gb=1)
+
+# A shell has what it starts in the background ignore interrupts, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 OWN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 """The number of this process among those that run tests."""
